@@ -30,7 +30,14 @@ demo: $(VENV)/.built ## web-search and query traffic on a leaf-spine fabric: tab
 .PHONY: test
 test: ## every test there is on this machine, and what each part of them took
 	@rm -f $(CARGO_TARGET_DIR)/timed
-	@status=0; $(MAKE) --no-print-directory rust-test python-test || status=$$?; .ci/timed; exit $$status
+	@status=0; { $(MAKE) --no-print-directory --jobs 2 --output-sync=line rust-test compiled && \
+	  $(MAKE) --no-print-directory python-test; } || status=$$?; .ci/timed; exit $$status
+
+# What Python tests need, beside the Rust tests: whole programs are optimised by one core, and packages wait for the network.
+.PHONY: compiled
+compiled:
+	@.ci/timed "site: programs" .ci/engine >/dev/null
+	@$(MAKE) --no-print-directory $(VENV)/.built $(VENV)/.dev
 
 .PHONY: rust-test
 rust-test: doctor ## unit tests, lints, walk-throughs
@@ -74,7 +81,7 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	.ci/timed "mypy" $(BIN)/python -m mypy
 	.ci/timed "walk-throughs: Python" $(BIN)/python .ci/drills python
 	.ci/timed "site" $(MAKE) --no-print-directory site
-	.ci/timed "Python tests" $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile --deselect tests/linux/test_against_kernel.py
+	.ci/timed "Python tests" $(BIN)/python -m pytest -q --numprocesses auto --dist loadfile --no-loadscope-reorder --deselect tests/linux/test_against_kernel.py
 
 install-%: ## install bpf, chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
@@ -159,12 +166,12 @@ bpf: ## compile the BPF programs of dataplane/linux and what loads them, into ta
 	@echo "$(CARGO_TARGET_DIR)/bpf/fanin-bpf"
 
 .PHONY: rtl-fmax
-rtl-fmax: $(VENV)/.made ## clock rates of the RTL on an ECP5 by nextpnr, a hint, held against those of docs/dataplanes.md; ARGS=--write writes them
+rtl-fmax: $(VENV)/.made ## clock rates of the RTL on an ECP5 by nextpnr, a hint, held against those of docs/dev/rtl.md; ARGS=--write writes them
 	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["fmax"])')
 	$(BIN)/python dataplane/rtl/synth.py --fmax $(ARGS)
 
 .PHONY: rtl-synth
-rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dataplanes.md; ARGS=--write writes them
+rtl-synth: ## LUTs and flip-flops of the RTL by yosys, held against those of docs/dev/rtl.md; ARGS=--write writes them
 	$(PYTHON) dataplane/rtl/synth.py $(ARGS)
 
 .PHONY: sweep-kills

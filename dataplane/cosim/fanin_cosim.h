@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * The block's side of Fanin's co-simulation socket, in C: docs/cosimulation.md. Include it, listen, accept, answer.
+ * The block's side of Fanin's co-simulation socket, in C: docs/dev/cosimulation-protocol.md. Include it, listen, accept, answer.
  * Functions return -1 with errno where a call of the system fails, and EPROTO where the other end speaks something else. */
 #ifndef FANIN_COSIM_H
 #define FANIN_COSIM_H

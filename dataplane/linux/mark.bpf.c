@@ -57,7 +57,8 @@ static __always_inline bool decide(struct __sk_buff *skb, const struct s_ecn *se
   if (waits && p->registers.seen && clocks < p->registers.last) clocks = p->registers.last;
   s_ecn_packet(&p->registers, set, departure, clocks, wire, ecn, queue, step);
   bpf_spin_unlock(&p->lock);
-  if (step->mark) bpf_skb_ecn_set_ce(skb);
+  /* The header of a packet that a capture still holds is shared, and not written to: it gets one of its own. */
+  if (step->mark && !bpf_skb_ecn_set_ce(skb)) step->mark = !bpf_skb_pull_data(skb, 0) && bpf_skb_ecn_set_ce(skb);
   return ecn != 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * PDN's notification queue of one port in C without a library: docs/switch/drop-notification.md, docs/vectors.md. */
+ * PDN's notification queue of one port in C without a library: docs/switch/drop-notification.md, docs/dev/vectors-registers.md. */
 #ifndef FANIN_PDN_H
 #define FANIN_PDN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
  *
- * S-ECN and a threshold in C without a library, for BPF and for what feeds it: docs/switch/s-ecn.md, docs/vectors.md. */
+ * S-ECN and a threshold in C without a library, for BPF and for what feeds it: docs/switch/s-ecn.md, docs/dev/vectors-registers.md. */
 #ifndef FANIN_S_ECN_H
 #define FANIN_S_ECN_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RCM's detection of congestion at each egress port: the degree of a sampled queue goes out with a report. P4_16, v1model; docs/dataplanes.md
+ * RCM's detection of congestion at each egress port: the degree of a sampled queue goes out with a report. P4_16, v1model; docs/dev/rtl.md
  * says what has been run.
  *
  * Source: RCM (NPC 2017) section 3.2, formula 1: F_b = Q_off + w_q * Q_delta, quantised to six bits as in IEEE 802.1Qau; the arithmetic is
- * docs/vectors.md. w_q = 2 is a shift. The division of the quantisation is a table of 63 ranges of F_b, the random interval another of eight.
+ * docs/dev/vectors-registers.md. w_q = 2 is a shift. The division of the quantisation is a table of 63 ranges of F_b, the random interval another of eight.
  *
  * Once for a packet, and where that cannot be. `left` counts bytes down to the next sample, `before` is the queue at the last one. The
  * degree needs `before`, which is touched where `left` is used up, and the new `left` needs the degree: two registers, each of which

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * RIMM at a switch with four neighbours: detector with messages, depths of neighbours (QDM) in headers, sequencer, end of a detour by a gap
- * of chi (flowlet). P4_16, v1model; docs/dataplanes.md says what has been run.
+ * of chi (flowlet). P4_16, v1model; docs/dev/rtl.md says what has been run.
  *
- * Source: RIMM sections III and V; the arithmetic is docs/vectors.md with `flowlet` = 1, headers are docs/wire.md.
+ * Source: RIMM sections III and V; the arithmetic is docs/dev/vectors-registers.md with `flowlet` = 1, headers are docs/wire.md.
  *
  * Each register is read once and written once for a packet, in this order:
  *   egress   detector[port]   side of alpha, full, crossings, time of the last message

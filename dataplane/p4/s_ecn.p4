@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * S-ECN, a threshold above it, and reports of bursts, at each egress port. P4_16, v1model; docs/dataplanes.md says what has been run.
+ * S-ECN, a threshold above it, and reports of bursts, at each egress port. P4_16, v1model; docs/dev/rtl.md says what has been run.
  *
- * Source: S-ECN (ICNP 2018) sections II-C and IV-C; the arithmetic is docs/vectors.md. A queue is first in, first out, so packets come by
+ * Source: S-ECN (ICNP 2018) sections II-C and IV-C; the arithmetic is docs/dev/vectors-registers.md. A queue is first in, first out, so packets come by
  * the egress pipeline in the order of their arrivals, with the time at which each arrived (enq_timestamp) and the queue that it found
  * (enq_qdepth): the decision is that of the arrival.
  *

@@ -1,6 +1,6 @@
 // PDN's notification queue of one port: what becomes of a drop, and how notifications leave. In each clock one may come and one may leave.
 //
-// Source: PDN section IV; decisions, bit for bit, are docs/vectors.md and crates/dataplane/src/pdn.rs. In a clock in which one leaves and
+// Source: PDN section IV; decisions, bit for bit, are docs/dev/vectors-registers.md and crates/dataplane/src/pdn.rs. In a clock in which one leaves and
 // one comes, the one that leaves makes room first.
 `default_nettype none
 

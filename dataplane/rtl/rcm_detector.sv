@@ -1,7 +1,7 @@
 // RCM's congestion detector of a port: takes an arrival in each clock, and samples the queue after a number of bytes.
 //
 // Source: RCM (NPC 2017) section 3.2, formulas 1 and 2; IEEE 802.1Qau for the quantisation and the sampling interval; the arithmetic, bit
-// for bit, is docs/vectors.md and crates/dataplane/src/rcm.rs.
+// for bit, is docs/dev/vectors-registers.md and crates/dataplane/src/rcm.rs.
 //
 // An arrival that is due is sampled: F_b in the next clock, the degree a bit in each of six clocks after that (the smallest d with
 // d * F_b,max >= 63 * F_b, from the top), what is passed on in the next. Then one divider finds the interval in three divisions: the draw

@@ -1,6 +1,6 @@
 // RCM's window of a congested port: what harmful flows may send of it, and when the next one begins; takes a frame in each clock.
 //
-// Source: RCM (NPC 2017) section 3.4, formulas 3 to 6; the arithmetic, bit for bit, is docs/vectors.md and crates/dataplane/src/rcm.rs.
+// Source: RCM (NPC 2017) section 3.4, formulas 3 to 6; the arithmetic, bit for bit, is docs/dev/vectors-registers.md and crates/dataplane/src/rcm.rs.
 //
 // Frames and times that are over are events of one clock, also while the divider is at work. A measured window takes 64 clocks and a few:
 // harmful * W / (harmful + others). A degree takes as many: W_c * degree / 126, rounded up. One of both at a time: `busy`.

@@ -1,6 +1,6 @@
 // RIMM's registers at a switch: detector, alert, depths of neighbours, and pairs of sequence numbers. An event in each clock.
 //
-// Source: RIMM section III; every register, bit for bit, is docs/vectors.md and crates/dataplane/src/rimm.rs. Ports 0 to NEIGHBOURS - 1 lead
+// Source: RIMM section III; every register, bit for bit, is docs/dev/vectors-registers.md and crates/dataplane/src/rimm.rs. Ports 0 to NEIGHBOURS - 1 lead
 // to switches with RIMM, port NEIGHBOURS to a host.
 //
 // Each register is read once and written once for an event. Pairs lie in a memory with one port to read and one to write:

@@ -1,6 +1,6 @@
 // S-ECN's marker for the ports of a switch: takes an arrival in each clock, and at the same time a departure, of any ports.
 //
-// Source: S-ECN (ICNP 2018) section IV-C; the arithmetic, bit for bit, is docs/vectors.md and crates/dataplane/src/s_ecn.rs.
+// Source: S-ECN (ICNP 2018) section IV-C; the arithmetic, bit for bit, is docs/dev/vectors-registers.md and crates/dataplane/src/s_ecn.rs.
 //
 // The sum is a loop of one clock. Everything that does not depend on it is computed before: growth, growth + credit,
 // growth - R*I, growth - R*I - 1, growth - 2*R*I. In the loop five adders work side by side, and their signs choose the next sum.

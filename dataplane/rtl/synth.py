@@ -1,6 +1,6 @@
 """Resources of the RTL by yosys: LUTs, flip-flops, multipliers and memories of each block, for two families of FPGAs.
 
-`python dataplane/rtl/synth.py` prints the table of docs/dataplanes.md and says how far it is from resources.json;
+`python dataplane/rtl/synth.py` prints the table of docs/dev/rtl.md and says how far it is from resources.json;
 `--write` writes both. `--only NAME` synthesises some of them. `--fmax` is about clock rates instead, by nextpnr, and fmax.json.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 RTL: Final = Path(__file__).parent
-PAGE: Final = RTL.parents[1] / "docs" / "dataplanes.md"
+PAGE: Final = RTL.parents[1] / "docs" / "dev" / "rtl.md"
 STORED: Final = RTL / "resources.json"
 FAMILIES: Final = ("xc2vp", "xc7")
 MARKS: Final = ("<!-- resources: python dataplane/rtl/synth.py --write -->", "<!-- end of resources -->")
@@ -176,7 +176,7 @@ def main_fmax(chosen: list[Design], *, write: bool) -> list[str]:
 def main() -> int:
     """Synthesise, compare, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write resources.json and the table of docs/dataplanes.md")
+    parser.add_argument("--write", action="store_true", help="write resources.json and the table of docs/dev/rtl.md")
     parser.add_argument("--fmax", action="store_true", help="clock rates instead, on an ECP5: a hint, by place and route")
     parser.add_argument("--only", action="append", choices=[design.name for design in DESIGNS], help="this design; may be repeated")
     asked = parser.parse_args()

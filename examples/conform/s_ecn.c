@@ -3,7 +3,7 @@
  *   cc -O2 -Wall -o s_ecn examples/conform/s_ecn.c && fanin conform s-ecn ./s_ecn
  *
  * Standard input is CSV, a header and a line for each event; the answer is CSV too, a header with the columns that this
- * program answers and a line for each event. docs/vectors.md has the columns and the arithmetic. Replace `arrive` and
+ * program answers and a line for each event. docs/dev/vectors-registers.md has the columns and the arithmetic. Replace `arrive` and
  * `decide` by your own; the rest stays. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #define FRACTION 20                             /* fraction bits of bytes */
 #define LONGEST ((UINT64_C(1) << 24) - 1)       /* the largest interval that the register holds, in clocks */
 
-/* Columns of the input, in the order of docs/vectors.md. */
+/* Columns of the input, in the order of docs/dev/vectors-registers.md. */
 enum { SEQUENCE, RATE_BPS, CLOCK_PS, RATE, CREDIT, K, RESET, AT_DEQUEUE, /* settings */
        PACKET, DEPARTURE, TIME_PS, CLOCKS, FRAME, WIRE, ECN, QUEUE, COLUMNS };
 

@@ -3,7 +3,7 @@
  *   cc -O2 -Wall -o s_ecn_pcap examples/conform/s_ecn_pcap.c && fanin conform s-ecn --captures vectors ./s_ecn_pcap
  *
  * Reads the capture that its first argument names, an event in front of each frame, and writes the frames that leave to the second.
- * docs/vectors.md has both headers and the arithmetic. Replace `arrive` and `decide` by your own; the rest stays. */
+ * docs/vectors.md has the headers, docs/dev/vectors-registers.md the arithmetic. Replace `arrive` and `decide`; the rest stays. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

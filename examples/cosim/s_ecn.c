@@ -2,7 +2,7 @@
  *
  *   cc -O2 -Wall -o s_ecn examples/cosim/s_ecn.c && ./s_ecn fanin.sock
  *
- * docs/cosimulation.md has the protocol, docs/vectors.md the arithmetic. Replace `decide` by your own; the rest stays.
+ * docs/dev/cosimulation-protocol.md has the protocol, docs/dev/vectors-registers.md the arithmetic. Replace `decide` by your own; the rest stays.
  * Settings: k and credit [B], clock_ps, reset (1: a mark takes the whole sum). */
 #include "../../dataplane/cosim/fanin_cosim.h"
 

@@ -75,8 +75,8 @@ class LinkParams(Table):
     """Propagation delay. Default: "1us". Accepted: from 0ps to 10s."""
 
     wire_overhead: Size | None = None
-    """Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
-    Absent: framing's header and gap, Ethernet's 38.
+    """Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
+    and gap, Ethernet's 38.
 
     Accepted: from 0B to 1KB.
     """
@@ -129,8 +129,8 @@ class RackLinkParams(Table):
     """
 
     wire_overhead: Size | None = None
-    """Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
-    Absent: framing's header and gap, Ethernet's 38.
+    """Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
+    and gap, Ethernet's 38.
 
     Accepted: from 0B to 1KB.
     """
@@ -166,8 +166,8 @@ class UplinkParams(Table):
     """Propagation delay. Default: "1us". Accepted: from 0ps to 10s."""
 
     wire_overhead: Size | None = None
-    """Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
-    Absent: framing's header and gap, Ethernet's 38.
+    """Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
+    and gap, Ethernet's 38.
 
     Accepted: from 0B to 1KB.
     """
@@ -191,8 +191,7 @@ class LeafSpine(Table):
     """Number of spines; if absent, derived from `oversubscription`. Accepted: from 1 to 4096."""
 
     oversubscription: float | None = None
-    """Oversubscription of a leaf: the sum of its host links' rates over the sum of its uplinks' rates; 1 when neither
-    this nor `spines` is given.
+    """Oversubscription of a leaf: its host links' rates over its uplinks' rates; 1 when neither this nor `spines` is given.
 
     Accepted: above 0, at most 1000.
     """
@@ -207,8 +206,8 @@ class LeafSpine(Table):
     """Link between a leaf and a spine."""
 
     failed: Sequence[str] | None = None
-    """Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
-    built without them, and routes go around.
+    """Failed links, by either of their ports (`agg0_0->core0`), `*` stands for anything: the network is built without them, and
+    routes go around.
 
     Default: [].
     """
@@ -229,8 +228,8 @@ class FatTree(Table):
     """Link between each pair of neighbouring switches, and of each host."""
 
     failed: Sequence[str] | None = None
-    """Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
-    built without them, and routes go around.
+    """Failed links, by either of their ports (`agg0_0->core0`), `*` stands for anything: the network is built without them, and
+    routes go around.
 
     Default: [].
     """
@@ -386,16 +385,15 @@ class Combined(Table):
     """
 
     output: Size | None = None
-    """Buffer of each output port and class. An output with less room than a largest frame receives no packet, so that
-    none is dropped there for lack of room.
-    Source: RCM §4.1 (100 KB).
+    """Buffer of each output port and class. An output with less room than a largest frame receives no packet, so none is dropped
+    there. Source: RCM §4.1 (100 KB).
 
     Default: "100KB". Accepted: from 64B to 4GB.
     """
 
     speedup: float | None = None
-    """Speedup: rate of each input and output of the crossbar, as a multiple of the rate of the switch's fastest port.
-    Source: CIOQ (2 - 1/N is needed to behave as an output-queued switch of N ports, and enough).
+    """Speedup: rate of each input and output of the crossbar, in rates of the fastest port. Source: CIOQ (2 - 1/N is needed, and
+    enough, to behave as an output-queued switch of N ports).
 
     Default: 2.0. Accepted: from 1 to 64.
     """
@@ -664,8 +662,8 @@ class CodelParams(Table):
     """
 
     mtu: Size | None = None
-    """Smallest backlog: nothing is dropped while no more than this waits behind the packet. Source: Linux
-    codel_should_drop (the device's MTU with its header); RFC 8289 §5.5 (the largest packet so far).
+    """Smallest backlog: nothing is dropped while at most this waits behind the packet. Source: Linux codel_should_drop (the device's
+    MTU with its header); RFC 8289 §5.5 (the largest packet so far).
 
     Default: "1518B". Accepted: from 64B to 65535B.
     """
@@ -794,8 +792,8 @@ class PdnParams(Table):
     """Action that the sender is asked for. Default: "retransmit_and_halve"."""
 
     acks: bool | None = None
-    """Notification of dropped pure acknowledgments as well, which their sender repeats. If false, a lost acknowledgment
-    that was the last of a window costs the opposite end a timeout.
+    """Notification of dropped pure acknowledgments as well, which their sender repeats. If false, losing the last one of a window
+    costs a timeout.
 
     Default: true.
     """
@@ -808,8 +806,8 @@ class PdnParams(Table):
     """
 
     unaware: Sequence[str] | None = None
-    """Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification
-    whose next hop is one of them is lost and counted.
+    """Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification to one of them
+    is lost and counted.
 
     Default: [].
     """
@@ -923,9 +921,8 @@ class PfcParams(Table):
     """
 
     headroom: Size | None = None
-    """Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If
-    absent, the bytes that the link can deliver until the neighbour has stopped, by its rate and length. Source: IEEE
-    802.1Q Annex N.
+    """Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If absent, what
+    the link can deliver until the neighbour has stopped. Source: IEEE 802.1Q Annex N.
     """
 
     xoff: Xoff | None = None
@@ -938,8 +935,8 @@ class PfcParams(Table):
     """
 
     quanta: int | None = None
-    """Pause time that frames request, in quanta of 512 bit times; a pause that has to last is requested again when half
-    of it is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
+    """Pause time that frames request, in quanta of 512 bit times, requested again when half of it is over. Source: IEEE 802.3 §31B.2
+    (65,535 at most).
 
     Default: 65535. Accepted: from 2 to 65535.
     """
@@ -1013,7 +1010,7 @@ Release: TypeAlias = DrainedRelease | FlowletGap | UnorderedRelease | Mapping[st
 GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
 """Start of the time after which a pair of sequence numbers is given up.
 
-- `stalled`: Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last
+- `stalled`: Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last packet that
 - `outstanding`: Start of the detour, even while the burst goes on: the paper to the letter ("packet detouring lasts longer than a
 """
 
@@ -1021,7 +1018,7 @@ GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
 Detours: TypeAlias = Literal["returning", "all"]
 """Ports whose packets take detours.
 
-- `returning`: Ports with neighbours that send their packets back, by such neighbours only: all shortest paths of such a neighbour to
+- `returning`: Ports with neighbours whose shortest paths to the hosts behind the port all lead over this switch, by such neighbours only. In
 - `all`: All ports, by any neighbour, even one that knows another way: packets that take that way are out of order.
 """
 
@@ -1063,8 +1060,8 @@ class RimmParams(Table):
     """
 
     repeat: Duration | None = None
-    """Interval at which the message about a queue that stays above α is repeated, as it may have been lost. Deviation: the
-    paper repeats none.
+    """Interval at which the message about a queue that stays above α is repeated, as it may be lost. Deviation: the paper repeats
+    none.
 
     Default: "100us". Accepted: from 1us to 4s.
     """
@@ -1073,9 +1070,9 @@ class RimmParams(Table):
     """Condition that ends the detour of a flow after the alert. Default: { kind = "drained" }."""
 
     give_up: Duration | None = None
-    """Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the
-    next alert. A pair of sequence numbers is given up after an equal time (`give_up_when`): its new packets take no
-    detour, and those on detours go on as soon as they are back and the alert is off. Source: RIMM §III-B, §V (1 ms).
+    """Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the next
+    alert. A pair of sequence numbers is given up after an equal time (`give_up_when`): new packets take no detour, others go on
+    once they are back and the alert is off. Source: RIMM §III-B, §V (1 ms).
 
     Default: "1ms". Accepted: from 1us to 4s.
     """
@@ -1084,8 +1081,8 @@ class RimmParams(Table):
     """Start of the time after which a pair of sequence numbers is given up (`give_up`). Default: "stalled"."""
 
     longest: Duration | None = None
-    """Longest detour of a pair, from its first packet (Sa leaves Sf): then the pair is given up regardless of alerts, and
-    has no detours until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
+    """Longest detour of a pair, from its first packet (Sa leaves Sf): then it is given up regardless of alerts, without detours
+    until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
 
     Default: "10ms". Accepted: from 1us to 4s.
     """
@@ -1114,8 +1111,7 @@ class RimmParams(Table):
     """Cost of a detour in the packet's time to live. Default: "spent"."""
 
     max_frame: Size | None = None
-    """Largest frame between switches: a packet that would exceed it with RIMM's headers goes without them and takes no
-    detour.
+    """Largest frame between switches: a packet that would exceed it with RIMM's headers goes without, and takes no detour.
 
     Default: "9216B". Accepted: from 76B to 65535B.
     """
@@ -1221,7 +1217,7 @@ class VertigoParams(Table):
     """
 
     serve: ServeBy | None = None
-    """Order in which packets leave. Default: "least_left"."""
+    """Order in which the packets of a class leave. Default: "least_left"."""
 
     unaware: Sequence[str] | None = None
     """Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual. Default: []."""
@@ -1678,8 +1674,8 @@ class Switch(Table):
     """Choice among several shortest paths. Default: { kind = "ecmp" }."""
 
     ttl: int | None = None
-    """Initial time to live of packets: every switch decrements it and drops the packet at zero, so that a packet crosses
-    one switch fewer than this. Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
+    """Initial time to live of packets: every switch decrements it and drops the packet at zero, so it crosses one switch fewer.
+    Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
 
     Default: 64. Accepted: at least 2.
     """
@@ -1699,11 +1695,11 @@ class FifoNic(Table):
     kind: ClassVar[Literal["fifo"]] = "fifo"
 
     txqueuelen: int | None = None
-    """Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. A TCP segment that
-    finds the queue full stays unsent and the congestion window falls as for an ECN echo; ACKs and datagrams are lost.
-    Source: Linux txqueuelen (1000), pfifo_fast_enqueue, __tcp_transmit_skb.
+    """Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. A TCP segment that finds it full
+    stays unsent, and the window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux txqueuelen (1000),
+    pfifo_fast_enqueue, __tcp_transmit_skb.
 
-    Deviation: no ring of the driver's besides, which holds some hundred packets more where there are no byte queue limits.
+    Deviation: no driver's ring behind it, of some hundred packets without byte queue limits.
 
     Accepted: from 1 to 10000000.
     """
@@ -1891,9 +1887,8 @@ class Host(Table):
     """Pause storms: NICs that send pauses without need. Default: []."""
 
     stall_prevention: Duration | None = None
-    """Stall prevention of the NIC: once it has requested pauses of a class for this long without a break, it requests
-    none until the need has ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is
-    set to auto, 8 s by default).
+    """Stall prevention: a NIC that has requested pauses of a class for this long without a break requests none until the need has
+    ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8 s by default).
 
     Accepted: from 1us to 100s.
     """
@@ -2140,8 +2135,8 @@ WindowGrowth: TypeAlias = Literal["linux-5.15", "linux-6.18"]
 """Measurement of the receiver's RTT, and growth of the buffer after an RTT in which the application read more than in
 any before.
 
-- `linux-5.15`: Growth of Linux 5.15 to 6.12: the RTT is smoothed over 8 samples, echoes within the present clock tick count as a
-- `linux-6.18`: Growth of Linux 6.18: a lower RTT counts at once, echoes within the present tick and higher RTTs while data is
+- `linux-5.15`: Linux 5.15 to 6.12: the RTT is smoothed over 8 samples, echoes within the present clock tick count as a tick; the buffer gets
+- `linux-6.18`: Linux 6.18: a lower RTT counts at once, echoes within the present tick and higher RTTs while data is unread are ignored; no
 """
 
 
@@ -2348,7 +2343,7 @@ class Tcp(Table):
     """
 
     idle_restart: IdleRestart | None = None
-    """Response of the window to idle time; `linux`: "decay". Default: "rfc5681"."""
+    """Response of the window to idle time longer than an RTO; `linux`: "decay". Default: "rfc5681"."""
 
     sack: bool | None = None
     """Selective acknowledgments, and loss recovery by them. Source: RFC 2018, RFC 6675. Default: true."""
@@ -2379,9 +2374,9 @@ class Tcp(Table):
     """
 
     dup_thresh: int | None = None
-    """Duplicate ACK threshold: the number of duplicate ACKs (or segments SACKed above) that indicate a loss; with
-    "rack", that end the waiting for reordered segments. A number beyond any window disables it, as for networks that
-    reorder. Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
+    """Duplicate ACK threshold: the number of duplicate ACKs (or segments SACKed above) that indicate a loss; with "rack", that end
+    the waiting for reordered segments. A number beyond any window disables it, as for networks that reorder. Source: RFC 5681
+    §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
 
     Default: 3. Accepted: from 1 to 65535.
     """
@@ -2421,10 +2416,9 @@ class Tcp(Table):
     """
 
     timer_ticks: bool | None = None
-    """Coarse timers: RACK's timers, its RTO among them, and adaptive delayed ACKs expire at the first tick after they
-    are due, of a clock that all hosts share, with ticks `clock_granularity` apart from the start of the simulation
-    on. If false, they expire exactly.
-    Source: Linux timer wheel (calc_index). Deviation: other timers are exact.
+    """Coarse timers: RACK's timers, its RTO among them, and adaptive delayed ACKs expire at the first tick after they are due, of a
+    clock that all hosts share (ticks `clock_granularity` apart from the start on). If false, exactly. Source: Linux timer wheel
+    (calc_index). Deviation: other timers are exact.
 
     Default: false.
     """
@@ -2525,17 +2519,15 @@ class Tcp(Table):
     """Packets that are sent as ECN-capable. Default: "new_data"."""
 
     drop_notification: bool | None = None
-    """Drop notifications of switches: the dropped packet is retransmitted at once, and the window is reduced, at most
-    once per RTT. Segments are 20 bytes smaller, with IPv6 44, so that a full frame has room for a notification; both
-    ends should have it. Source: PDN §IV.
+    """Drop notifications of switches: the dropped packet is retransmitted at once, the window reduced once per RTT at most. Segments
+    are 20 bytes smaller, with IPv6 44, to leave room for a notification; both ends should have it. Source: PDN §IV.
 
     Default: false.
     """
 
     trim_nack: bool | None = None
-    """NACKs for trimmed packets: a receiver of a packet whose payload a switch has cut off notifies the sender at once,
-    by an ACK with a NACK, and the sender acts on it as on a drop notification. Both ends have it. Source: NDP §3.1,
-    CP.
+    """NACKs for trimmed packets: the receiver answers one at once by an ACK with a NACK, on which the sender acts as on a drop
+    notification. Both ends have it. Source: NDP §3.1, CP.
 
     Default: false.
     """
@@ -2547,10 +2539,9 @@ class Tcp(Table):
     """Pacing of segments over the RTT. Default: { kind = "none" }."""
 
     tso: bool | None = None
-    """Segmentation offload: segments leave in back-to-back bursts of the bytes that cwnd / SRTT sends in a millisecond,
-    at least two segments and at most `tso_max`, and the sender waits for a third of the window before it starts a
-    burst.
-    Source: Linux tcp_tso_autosize (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
+    """Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in a millisecond, from two segments to
+    `tso_max`; the sender waits for a third of the window before it starts a burst. Source: Linux tcp_tso_autosize
+    (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
 
     Default: false.
     """
@@ -2566,10 +2557,9 @@ class Tcp(Table):
     """
 
     small_queues: bool | None = None
-    """TCP small queues: a connection keeps at most the bytes that cwnd / SRTT sends in a millisecond in the transmit
-    queue of a `nic = "fifo"`, twice that when retransmitting, two bursts at least; without pacing 1 MiB at most. The
-    rest stays in its socket. `linux`: on.
-    Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
+    """TCP small queues: a connection keeps at most what cwnd / SRTT sends in a millisecond in the transmit queue of a `nic =
+    "fifo"`, twice that when retransmitting, two bursts at least; without pacing 1 MiB at most. The rest stays in its socket.
+    `linux`: on. Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
 
     Default: false.
     """
@@ -3130,8 +3120,8 @@ class FlowList(Table):
     kind: ClassVar[Literal["flows"]] = "flows"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -3166,8 +3156,8 @@ class Incast(Table):
     kind: ClassVar[Literal["incast"]] = "incast"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -3265,8 +3255,8 @@ class QueryTraffic(Table):
     kind: ClassVar[Literal["query"]] = "query"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -3462,8 +3452,8 @@ class PoissonTraffic(Table):
     kind: ClassVar[Literal["poisson"]] = "poisson"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -3526,8 +3516,8 @@ class Permutation(Table):
     kind: ClassVar[Literal["permutation"]] = "permutation"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -3571,8 +3561,8 @@ class AllToAll(Table):
     kind: ClassVar[Literal["all_to_all"]] = "all_to_all"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -3620,8 +3610,8 @@ class HotSpot(Table):
     kind: ClassVar[Literal["hot_spot"]] = "hot_spot"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -3716,9 +3706,8 @@ class AllReduce(Table):
     kind: ClassVar[Literal["all_reduce"]] = "all_reduce"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
-    data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
-    stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
+    an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
 
     Must be given. Accepted: at least 1B.
     """
@@ -3727,8 +3716,8 @@ class AllReduce(Table):
     """Algorithm of the all-reduce. Default: "ring"."""
 
     message: Size | None = None
-    """Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
-    as soon as it has arrived. One message per step if absent.
+    """Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
+    per step if absent.
 
     Accepted: at least 64B.
     """
@@ -3737,7 +3726,7 @@ class AllReduce(Table):
     """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent. Accepted: at least 2."""
+    """Ranks in a group, which performs the operation by itself. All ranks if absent. Accepted: at least 2."""
 
     stride: int | None = None
     """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
@@ -3746,15 +3735,14 @@ class AllReduce(Table):
     """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
-    """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
-    iteration.
+    """Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
-    of one connection are processed one after the other.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
+    a connection.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3767,16 +3755,15 @@ class AllGather(Table):
     kind: ClassVar[Literal["all_gather"]] = "all_gather"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
-    data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
-    stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
+    an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
 
     Must be given. Accepted: at least 1B.
     """
 
     message: Size | None = None
-    """Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
-    as soon as it has arrived. One message per step if absent.
+    """Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
+    per step if absent.
 
     Accepted: at least 64B.
     """
@@ -3785,7 +3772,7 @@ class AllGather(Table):
     """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent. Accepted: at least 2."""
+    """Ranks in a group, which performs the operation by itself. All ranks if absent. Accepted: at least 2."""
 
     stride: int | None = None
     """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
@@ -3794,15 +3781,14 @@ class AllGather(Table):
     """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
-    """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
-    iteration.
+    """Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
-    of one connection are processed one after the other.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
+    a connection.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3815,16 +3801,15 @@ class ReduceScatter(Table):
     kind: ClassVar[Literal["reduce_scatter"]] = "reduce_scatter"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
-    data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
-    stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
+    an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
 
     Must be given. Accepted: at least 1B.
     """
 
     message: Size | None = None
-    """Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
-    as soon as it has arrived. One message per step if absent.
+    """Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
+    per step if absent.
 
     Accepted: at least 64B.
     """
@@ -3833,7 +3818,7 @@ class ReduceScatter(Table):
     """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent. Accepted: at least 2."""
+    """Ranks in a group, which performs the operation by itself. All ranks if absent. Accepted: at least 2."""
 
     stride: int | None = None
     """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
@@ -3842,15 +3827,14 @@ class ReduceScatter(Table):
     """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
-    """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
-    iteration.
+    """Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
-    of one connection are processed one after the other.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
+    a connection.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3865,9 +3849,8 @@ class Exchange(Table):
     kind: ClassVar[Literal["all_to_all"]] = "all_to_all"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
-    data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
-    stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
+    an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
 
     Must be given. Accepted: at least 1B.
     """
@@ -3890,7 +3873,7 @@ class Exchange(Table):
     """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Number of ranks in a group; each group performs the operation by itself. All ranks if absent. Accepted: at least 2."""
+    """Ranks in a group, which performs the operation by itself. All ranks if absent. Accepted: at least 2."""
 
     stride: int | None = None
     """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
@@ -3899,15 +3882,14 @@ class Exchange(Table):
     """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
-    """Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
-    iteration.
+    """Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
-    of one connection are processed one after the other.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
+    a connection.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3932,8 +3914,8 @@ class Collective(Table):
     kind: ClassVar[Literal["collective"]] = "collective"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -3987,8 +3969,8 @@ class Cbr(Table):
     kind: ClassVar[Literal["cbr"]] = "cbr"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -4046,8 +4028,8 @@ class OnOff(Table):
     kind: ClassVar[Literal["on_off"]] = "on_off"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -4189,8 +4171,8 @@ class ImportedFlows(Table):
     kind: ClassVar[Literal["file"]] = "file"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-    random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+    random streams: a named entry keeps them when entries are added or moved.
     """
 
     transport: str | None = None
@@ -4319,9 +4301,8 @@ class Failover(Table):
     """Reaction of the network to links that fail and come back. See docs/failures.md."""
 
     detect: Duration | None = None
-    """Detection time: from the moment at which a link fails, or works again, until both of its ends know, each by itself. A
-    change that does not last so long is not noticed. The default is ours: hardware sees a loss of signal within
-    microseconds, software that waits for an interrupt or polls takes milliseconds.
+    """Detection time: from a link's failure, or recovery, until both of its ends know, each by itself; a shorter change is not
+    noticed. The default is ours: hardware takes microseconds, interrupts and polls milliseconds.
 
     Default: "100us". Accepted: from 0ps to 1000s.
     """
@@ -4437,16 +4418,16 @@ class Telemetry(Table):
     """
 
     hosts: Sequence[str] | None = None
-    """Followed flows, whose time `fanin explain` can account for: their senders' state is recorded in `hosts.parquet`,
-    their packets in `segments.parquet` and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to
-    them), ids and numbers of flows; `*` stands for anything. See docs/explain.md.
+    """Followed flows, for `fanin explain`: their senders' state is recorded in `hosts.parquet`, their packets in `segments.parquet`
+    and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to them), ids and numbers of flows; `*` stands for
+    anything. See docs/explain.md.
 
     Default: [].
     """
 
     messages: Sequence[str] | None = None
-    """Flows whose messages alone are recorded, in `messages.parquet`: when each was written, sent, delivered and
-    acknowledged. Named as in `hosts`, whose flows are recorded in any case; `*` stands for anything.
+    """Flows whose messages alone are recorded, in `messages.parquet`: when each was written, sent, delivered and acknowledged. Named
+    as in `hosts`, whose flows are recorded in any case.
 
     Default: [].
     """
@@ -4455,9 +4436,9 @@ class Telemetry(Table):
     """Rule that selects the records of `queues` to be kept. Default: { kind = "all" }."""
 
     registers: Registers | Mapping[str, Any] | None = None
-    """Stamps, by which a real switch would report queues: watched ports write a stamp into each packet, receivers read
-    it into `stamps.parquet`. If absent, no stamps; if present, hosts leave room for 8 B in every frame: full segments
-    carry 8 B less, all other frames are 8 B longer. See docs/telemetry.md.
+    """Stamps, by which a real switch would report queues: watched ports write one into each packet, receivers read it into
+    `stamps.parquet`. If present, hosts leave room for 8 B in every frame: full segments carry 8 B less, other frames are 8 B
+    longer. See docs/telemetry.md.
     """
 
     capture: CaptureFrames | Mapping[str, Any] | None = None
@@ -4499,8 +4480,8 @@ class Engine(Table):
     """Event model of output ports. Default: "auto"."""
 
     threads: int | None = None
-    """Threads of the run: with several, the network is divided among them. A run whose results could depend on it stays on one thread,
-    and the manifest says why. 0: as many as pay on this machine. No part of the scenario's hash. See docs/parallel.md.
+    """Threads of the run, among which the network is divided. A run whose results could depend on it stays on one, and the manifest
+    says why. 0: as many as pay on this machine. No part of the scenario's hash. See docs/parallel.md.
 
     Default: 1. Accepted: from 0 to 64.
     """

@@ -1,4 +1,4 @@
-"""Blocks outside of the simulator that decide about packets: the socket of docs/cosimulation.md, from the block's side.
+"""Blocks outside of the simulator that decide about packets: the block's side of docs/dev/cosimulation-protocol.md.
 
 >>> from fanin.cosim import MARK, PASS, serve
 >>> def block(start):  # called for each run

@@ -26,6 +26,7 @@ import fanin
 from bed import Bed, LackingError, Setting, command, unshare, within
 from bed import lacking as bed_lacking
 from fanin.conformance import conform
+from test_pair_kernel import tap
 
 pytestmark = pytest.mark.native
 
@@ -252,7 +253,10 @@ def dctcp_program(binary: Path) -> bpf.Program:
 
 
 def test_dctcp_keeps_the_queue_at_its_threshold(binary: Path, tmp_path: Path) -> None:
-    """Real TCP over a threshold of 32 KB: both ends speak DCTCP, nothing is lost, and the queue stays about there."""
+    """Real TCP over a threshold of 32 KB: both ends speak DCTCP, nothing is lost, and the queue stays about there.
+
+    A capture before the port holds its packets meanwhile, so that headers are shared: marks must reach the receiver then, too.
+    """
     reason = bed_lacking()
     if reason:
         pytest.skip(f"DCTCP in the running kernel: this machine lacks {reason}")
@@ -261,6 +265,7 @@ def test_dctcp_keeps_the_queue_at_its_threshold(binary: Path, tmp_path: Path) ->
     with dctcp_program(binary) as dctcp, Bed(tmp_path / "bed", senders=3) as bed:
         bed.shape(setting.rate, setting.buffer)
         with (
+            tap(bed.switch, "trunk1", outgoing=False).socket,
             bpf.Program(binary, "mark", "port", "policy=threshold", "k=32KB", ns=bed.switch) as marker,
             bpf.Program(binary, "record", "port", str(table), ns=bed.switch) as recorder,
         ):

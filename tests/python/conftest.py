@@ -26,6 +26,10 @@ def native() -> bool:
 
 NATIVE = native()
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's `make test &` ignores it, and what is ignored stays so in children: none could be interrupted.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 if not NATIVE:
     if importlib.util.find_spec("fanin") is None:
         sys.path.insert(0, str(ROOT / "python"))
@@ -43,7 +47,13 @@ if not NATIVE:
     fanin._core = stand_in
 
 
+LONGEST = ("commands", "rtl", "watch", "statistics_real", "native", "sweep", "reproduce", "whatif", "best", "sweep_places", "cosim")
+"""Files that take long, which begin first: what begins last must not be waited for by the other workers."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {f"test_{name}.py": at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.name, len(order)))
     if not NATIVE:
         for item in items:
             if item.get_closest_marker("native"):

@@ -1,6 +1,7 @@
-"""A device from capture to capture, of PDN or RIMM, that knows docs/vectors.md alone: device.py MECHANISM IN OUT [WRONG].
+"""A device from capture to capture, of PDN or RIMM: device.py MECHANISM IN OUT [WRONG].
 
-Decisions are those of the independent models of test_vectors_pdn.py and test_vectors_rimm.py; every byte is read and written here.
+It knows docs/vectors.md and docs/dev/vectors-registers.md alone. Decisions are those of the independent models of
+test_vectors_pdn.py and test_vectors_rimm.py; every byte is read and written here.
 """
 
 from __future__ import annotations

@@ -105,7 +105,10 @@ def test_what_a_part_took_is_noted_and_its_failure_not_hidden(tmp_path: Path) ->
     failed = run("a part", "sh", "-c", "echo said; echo wrong >&2; exit 3")
     assert (failed.returncode, failed.stdout, failed.stderr) == (3, "said\n", "wrong\n")
     assert run("another", sys.executable, "-c", "x = sum(range(10**7))").returncode == 0
-    _, a_part, another, together = run().stdout.splitlines()
+    notes = tmp_path / "timed"
+    notes.write_text(notes.read_text() + "beside it|2000.0|0.1|0.1|" + notes.read_text().splitlines()[0].split("|")[4] + "\n")
+    _, a_part, another, _, together = run().stdout.splitlines()
+    assert 2000 <= float(together.split()[-2]) < 2001, "what overlaps is not added"
     assert a_part.startswith("a part  ")
     assert another.startswith("another  ")
     assert float(another.split()[-1]) > 0

@@ -70,7 +70,7 @@ def running(command: list[str], env: dict[str, str] | None = None) -> Iterator[N
         yield
     finally:
         with suppress(subprocess.TimeoutExpired):
-            process.wait(20)
+            process.wait(120)
         process.kill()
         process.wait()
         rest.join()
@@ -352,7 +352,7 @@ def test_a_wrong_block_is_seen_and_a_missing_one_said(tmp_path: Path) -> None:
     assert summary["marks_by_reason"] != expected["marks_by_reason"]
 
 
-def test_a_block_that_raises_ends_the_run_and_keeps_what_there_is(tmp_path: Path) -> None:
+def test_a_block_that_raises_ends_the_run_and_keeps_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "block.sock"
 
     def fails(packet: cosim.Packet) -> int:
@@ -366,9 +366,9 @@ def test_a_block_that_raises_ends_the_run_and_keeps_what_there_is(tmp_path: Path
 
     thread = threading.Thread(target=serve)
     thread.start()
-    while not path.exists():
+    while capsys.readouterr().out != "ready\n":
+        assert thread.is_alive()
         time.sleep(0.01)
-    time.sleep(0.05)
     with pytest.raises(
         RuntimeError,
         match=r"nobody decides about packets at port switch0->h8 any more: the block 'faulty 0' at .* "
@@ -405,7 +405,7 @@ def test_the_five_minutes_of_the_page(tmp_path: Path) -> None:
 
 
 def test_frames_have_the_sizes_of_the_page() -> None:
-    page = (ROOT / "docs" / "cosimulation.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "dev" / "cosimulation-protocol.md").read_text(encoding="utf-8")
     for name in ("hello", "port", "welcome", "request", "reply"):
         assert f"**{name}**, {getattr(cosim, name.upper()).size} B" in page, name
 
@@ -460,8 +460,8 @@ def test_an_interrupt_ends_a_run_whose_block_is_silent_and_leaves_no_empty_folde
         time.sleep(0.3)
         begun = time.monotonic()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) != 0
-        assert time.monotonic() - begun < 10, "the block's timeout is 60 s"
+        assert process.wait(120) != 0
+        assert time.monotonic() - begun < 40, "the block's timeout is 60 s"
         assert "KeyboardInterrupt" in process.stderr.read()
     assert not (tmp_path / "made").exists()
 
@@ -480,7 +480,7 @@ def test_an_interrupt_before_the_welcome_says_that_nothing_was_written(earlier: 
             process.send_signal(signal.SIGINT)
             assert process.stderr
             said = process.stderr.read()
-        assert process.wait(20) == 130
+        assert process.wait(120) == 130
     assert said == f"interrupted; nothing was written to {out}\n"
     assert (out / "manifest.json").exists() == earlier
 

@@ -43,7 +43,7 @@ ENDLESS = SHORT.replace("60KB", "100GB")
 
 
 def wait_for(what: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not what.is_file() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert what.is_file(), what
@@ -59,10 +59,12 @@ def live(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     assert CliRunner().invoke(app, ["convert", str(out), "--table", "flows"]).exit_code == 0
     words = ["run", str(tmp_path / "endless.toml"), "-o", str(out), "--force", "-q"]
     process = subprocess.Popen([*CLI, *words], stderr=subprocess.PIPE, text=True)
-    wait_for(out / ".fanin-run" / "queues.parquet")
-    yield process, out
-    process.kill()
-    process.communicate()
+    try:
+        wait_for(out / ".fanin-run" / "queues.parquet")
+        yield process, out
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.native
@@ -80,7 +82,7 @@ def test_a_folder_that_a_run_writes_to_is_refused(live: tuple[subprocess.Popen[s
     assert f"process {process.pid} (" in refused.stderr
     assert sorted(entry.name for entry in out.iterdir()) == before
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 130
+    assert process.wait(120) == 130
     result = fanin.load(out)
     assert (result.status, result.scenario["traffic"][0]["size"]) == ("partial", "100GB")
     assert LOCK not in {entry.name for entry in out.iterdir()}

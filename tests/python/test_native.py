@@ -194,7 +194,7 @@ def test_other_threads_go_on_and_progress_is_reported() -> None:
 
     def note(state: fanin.ProgressState) -> None:
         seen.append(state)
-        if state["wall_s"] > 1.5:
+        if (ticks > 300 and len(seen) >= 5) or state["wall_s"] > 60:
             raise LookupError("enough")
 
     thread = threading.Thread(target=tick)
@@ -206,10 +206,24 @@ def test_other_threads_go_on_and_progress_is_reported() -> None:
         done.set()
         thread.join()
     assert ticks > 300
-    assert 5 <= len(seen) <= 30
+    assert ticks > 4 * len(seen), "a thread that waits for the run ticks about once each time it reports"
+    assert 5 <= len(seen) <= 1 + seen[-1]["wall_s"] / 0.1, "ten times a second at most"
     hops = [state["packet_hops"] for state in seen]
     assert hops == sorted(set(hops))
     assert set(seen[0]) == set(fanin.ProgressState.__annotations__)
+
+
+def until_file(path: Path, process: subprocess.Popen[Any]) -> None:
+    deadline = time.monotonic() + 120
+    while not path.is_file():
+        assert process.poll() is None and time.monotonic() < deadline, f"{path} was not written"
+        time.sleep(0.05)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return what a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.usefixtures("not_nohup")
@@ -221,14 +235,16 @@ def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: 
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
     )
-    deadline = time.monotonic() + 30
-    while not (tmp_path / "out" / "manifest.json").is_file() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until_file(tmp_path / "out" / "manifest.json", process)
     time.sleep(1)
-    sent = time.monotonic()
+    before, sent = cpu_seconds(process.pid), time.monotonic()
     process.send_signal(how)
-    _, errors = process.communicate(timeout=30)
-    assert time.monotonic() - sent < 2.5
+    errors = process.stderr.read() if process.stderr else ""
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.communicate()
+    assert used.ru_utime + used.ru_stime - before < 1, "on a machine that has nothing else to do: a second"
+    assert time.monotonic() - sent < 60
     assert process.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
@@ -252,9 +268,7 @@ def test_a_closed_terminal_ends_a_run_unless_nohup_was_used(tmp_path: Path) -> N
         call = [sys.executable, "-c", f"{code}from fanin.cli import app; app()", "run", str(path), "-o", str(out)]
         process = subprocess.Popen(call, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
         os.close(theirs)
-        deadline = time.monotonic() + 30
-        while not (out / "manifest.json").is_file() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until_file(out / "manifest.json", process)
         time.sleep(0.5)
         if nohup:
             process.send_signal(signal.SIGHUP)
@@ -264,7 +278,7 @@ def test_a_closed_terminal_ends_a_run_unless_nohup_was_used(tmp_path: Path) -> N
         else:
             os.close(ours)
             process.send_signal(signal.SIGHUP)
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=120) == 130
         assert fanin.load(out).status == "partial"
         if nohup:
             os.close(ours)
@@ -300,7 +314,7 @@ def test_a_hop_costs_no_more_instructions_than_it_did(name: str) -> None:
 
 
 def costs_on_the_page() -> dict[str, float]:
-    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "dev" / "performance-log.md").read_text(encoding="utf-8")
     section = page.split("\n## What a feature costs\n")[1].split("\n## ")[0]
     return {name: float(cost) for name, cost in re.findall(r"^\| `([a-z0-9, -]+)` \|[^|]*\| (\d+) \|", section, re.MULTILINE)}
 
@@ -316,14 +330,14 @@ def test_a_feature_costs_what_its_page_says() -> None:
     known = costs_on_the_page()
     counted = benchmark.features(["s-ecn", "red", "dynamic-buffer", "drr", "pdn-drops", "sample-10us", "queues"])
     for name, entry in counted.items():
-        note = f"{name} (make the table of docs/performance.md anew if it is meant to be so)"
+        note = f"{name} (make the table of docs/dev/performance-log.md anew if it is meant to be so)"
         keeps_its_cost(note, known[name], entry["instructions_per_hop"])
 
 
 def test_start_up_is_measured() -> None:
     measured = benchmark.start_up(repeat=1)
     assert list(measured) == ["import_s", "cli_s", "in_process_s"]
-    assert all(0 < seconds < 10 for seconds in measured.values())
+    assert all(0 < seconds < 60 for seconds in measured.values())
     assert len(benchmark.start_rows(measured)) == 3
 
 

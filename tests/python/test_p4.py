@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 P4 = ROOT / "dataplane" / "p4"
-PAGE = (ROOT / "docs" / "dataplanes.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "dev" / "rtl.md").read_text(encoding="utf-8")
 PROGRAMS = sorted(path.stem for path in P4.glob("*.p4") if "V1Switch(" in path.read_text(encoding="utf-8"))
 
 

@@ -18,7 +18,7 @@ from fanin.conformance import conform
 pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 RTL = ROOT / "dataplane" / "rtl"
-PAGE = (ROOT / "docs" / "dataplanes.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "dev" / "rtl.md").read_text(encoding="utf-8")
 
 needs_iverilog = pytest.mark.skipif(
     shutil.which("iverilog") is None, reason="RTL is not simulated: iverilog is not installed: make install-iverilog"

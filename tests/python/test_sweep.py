@@ -260,8 +260,9 @@ def test_killed_at_any_time_nothing_is_lost_and_nothing_there_twice(tmp_path: Pa
 def test_ctrl_c_keeps_what_has_ended(tmp_path: Path) -> None:
     file = file_of(tmp_path, MANY.replace("60", "20000"))
     process = command("sweep", file, "-o", tmp_path / "out", "-q", "-j", 1, flush_s=0.2)
-    deadline = time.monotonic() + 30
-    while not list((tmp_path / "out").glob("runs/*.parquet")) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "out").glob("runs/*.parquet")):
+        assert process.poll() is None and time.monotonic() < deadline, "no run has ended"
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     status, _, said = finished(process)
@@ -276,9 +277,10 @@ def test_ctrl_c_keeps_what_has_ended(tmp_path: Path) -> None:
 def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
     file = file_of(tmp_path, MANY.replace("60", "20000"))
     process = command("sweep", file, "-o", tmp_path / "out", "-q", "-j", 2)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     workers: list[int] = []
     while len(workers) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
         workers = children(process.pid)
     assert len(workers) == 2
     killed(process)

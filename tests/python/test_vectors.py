@@ -1,4 +1,4 @@
-"""Test vectors, recomputed by an implementation that knows docs/vectors.md and nothing of the code."""
+"""Test vectors, recomputed by an implementation that knows docs/dev/vectors-registers.md and nothing of the code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 class Registers:
-    """S-ECN's register form, after docs/vectors.md."""
+    """S-ECN's register form, after docs/dev/vectors-registers.md."""
 
     def __init__(self, settings: Row) -> None:
         self.rate = settings["rate_bps"] * settings["clock_ps"] * ONE // (8 * 10**12)
@@ -135,7 +135,7 @@ def test_an_implementation_that_is_wrong_by_little_is_found() -> None:
 
 
 def test_the_golden_file() -> None:
-    """Judged by `check`, and by hand in docs/vectors.md for the arithmetic."""
+    """Judged by `check`, and by hand in docs/dev/vectors-registers.md for the arithmetic."""
     with GOLDEN.open(newline="") as file:
         golden = [{name: value if name == "case" else int(value) for name, value in row.items()} for row in csv.DictReader(file)]
     made = list(vectors.rows(vectors.generate("s-ecn", {"cases": ["idle"], "rates": ["1Gbps"]})))
@@ -162,7 +162,7 @@ def documented(section: str) -> dict[str, tuple[str, int, bool]]:
 
 
 def test_the_page_has_every_column_case_and_the_example() -> None:
-    page = (ROOT / "docs" / "vectors.md").read_text(encoding="utf-8").split("## s-ecn")[1].split("\n## ")[0]
+    page = (ROOT / "docs" / "dev" / "vectors-registers.md").read_text(encoding="utf-8").split("## s-ecn")[1].split("\n## ")[0]
     document = vectors.generate("s-ecn", {"rates": ["1Gbps"]})
     there = {c["name"]: (c["role"], c["bits"], c["signed"]) for c in (*document["settings"], *document["columns"])}
     assert documented(page) == there

@@ -1,4 +1,4 @@
-"""Test vectors of PDN, recomputed by an implementation that knows docs/vectors.md and nothing of the code."""
+"""Test vectors of PDN, recomputed by an implementation that knows docs/dev/vectors-registers.md and nothing of the code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from fanin.cli import app
 from test_vectors import documented, sequences
 
 pytestmark = pytest.mark.native
-PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "dev" / "vectors-registers.md"
 Row = dict[str, Any]
 SENT = ("sent_number", "sent_length", "sent_type", "sent_operation", "sent_ttl")
 
 
 class Port:
-    """The notification queue of one port, after docs/vectors.md."""
+    """The notification queue of one port, after docs/dev/vectors-registers.md."""
 
     def __init__(self, settings: Row) -> None:
         self.set = settings

@@ -1,4 +1,4 @@
-"""Test vectors of RCM, recomputed by an implementation that knows docs/vectors.md and nothing of the code."""
+"""Test vectors of RCM, recomputed by an implementation that knows docs/dev/vectors-registers.md and nothing of the code."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fanin.cli import app
 from test_vectors import documented, sequences
 
 pytestmark = pytest.mark.native
-PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "dev" / "vectors-registers.md"
 Row = dict[str, Any]
 NOTHING = {"sampled": 0, "offset": 0, "delta": 0, "fb": 0, "degree": 0, "next": 0, "passed": 0, "turned": 0}
 
 
 class Port:
-    """The registers of one port, after docs/vectors.md."""
+    """The registers of one port, after docs/dev/vectors-registers.md."""
 
     def __init__(self, settings: Row) -> None:
         self.set = settings

@@ -1,4 +1,4 @@
-"""Test vectors of RIMM, recomputed by an implementation that knows docs/vectors.md and nothing of the code."""
+"""Test vectors of RIMM, recomputed by an implementation that knows docs/dev/vectors-registers.md and nothing of the code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fanin.cli import app
 from test_vectors import documented, sequences
 
 pytestmark = pytest.mark.native
-PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
+PAGE = Path(__file__).parents[2] / "docs" / "dev" / "vectors-registers.md"
 Row = dict[str, Any]
 SEVERAL = 65_535
 
@@ -33,7 +33,7 @@ class Pair:
 
 
 class Switch:
-    """The registers of one switch, after docs/vectors.md."""
+    """The registers of one switch, after docs/dev/vectors-registers.md."""
 
     def __init__(self, settings: Row) -> None:
         self.set = settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -12,16 +13,23 @@ import subprocess
 import sys
 import threading
 import time
+from array import array
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import fanin
+from fanin import files
+from fanin.cli import app
+from fanin.watch import fetch
 from fanin.watch.hub import Burst
 from fanin.watch.positions import Place, Positions
+from fanin.watch.watching import Choices, Watch
 from watching import HEADER, once, rows, running, written
 
 ROOT = Path(__file__).parents[2]
@@ -111,7 +119,9 @@ class TestFiles:
         assert not any(burst.report["open"] or burst.report["cut"] for burst in watch.bursts)
         assert watch.watch.hub.reports[str(file)]["refused"] == 0
 
-    def test_a_writer_that_goes_on_with_a_renamed_file_is_read_until_it_is_quiet(self, tmp_path: Path) -> None:
+    def test_a_writer_that_goes_on_with_a_renamed_file_is_read_until_it_is_quiet(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         file = written(tmp_path / "a.csv", HEADER + rows(3))
         old = tmp_path / "a.csv.1"
         with running(file) as watch:
@@ -123,9 +133,12 @@ class TestFiles:
             append(old, rows(2, first=3))
             watch.until(lambda: watch.counts().get("eth0") == 5 * BURST)
             # The new one is written to, and a last row of the old one comes later.
+            monkeypatch.setattr(fetch, "_QUIET", 60.0)  # however long it takes this machine to write that row
             append(file, HEADER + rows(2, first=6))
             time.sleep(0.4)
             append(old, rows(1, first=5))
+            watch.until(lambda: watch.counts().get("eth0") == 6 * BURST)
+            monkeypatch.undo()
             watch.until(lambda: watch.counts().get("eth0") == 8 * BURST)
         assert watch.counts() == {"eth0": 8 * BURST, "eth1": 8 * BURST}
         assert len(watch.bursts) == 16
@@ -308,11 +321,14 @@ class TestStreams:
             source = watch.watch.hub.sources[0]
             watch.until(lambda: source.counts.opened == 1)
             sender.sendto(b"hello", ("127.0.0.1", port))
-            begun = time.time()
+            begun = before = time.time()
+            octets = 0.0
             for i in range(40):
-                # 10 ms of 10 Gb/s are 12.5 MB: ten of forty are busy.
-                octets = 1_000_000 * i + 11_000_000 * min(max(i - 10, 0), 10)
-                sender.sendto(sflow(i + 1, octets), ("127.0.0.1", port))
+                # 1.25 GB a second are 10 Gb/s: ten of forty are busy, whatever time lies between two.
+                now = time.time()
+                octets += (now - before) * (1_200_000_000 if 10 < i <= 20 else 100_000_000)
+                before = now
+                sender.sendto(sflow(i + 1, int(octets)), ("127.0.0.1", port))
                 if i == 20:
                     sender.sendto(b"\0" * 40, ("127.0.0.1", port))
                 time.sleep(0.01)
@@ -344,6 +360,8 @@ class TestStreams:
                 if not turn:
                     watch.until(lambda: watch.counts() == plain.counts())
                     watch.until(lambda: watch.watch.hub.found == len(plain.bursts))
+                    # A writer who comes before the end of the one before was noticed is, to a pipe, the same writer.
+                    watch.until(lambda: not watch.watch.hub.sources[0]._connected)
             # The second time all but the last records are before what was known.
             ports = watch.watch.hub.ports
             watch.until(lambda: sum(port.report["late"] for port in ports.values()) >= len(frame) - 2 * 2)
@@ -392,6 +410,7 @@ class TestStreams:
             document = watch.watch.hub.document()
             assert [port["cells"][1:3] for port in document["ports"]] == [["unknown", "unknown"]] * 2
             assert set(document["strips"][0]["level"][:-1]) == {-1}, "before the first record nothing is known"
+            source._patience = 600.0  # what comes now is not stalled again before this test looks
             append(file, rows(1, first=2))
             watch.until(lambda: source.state(time.time())[0] == "alive")
             watch.until(lambda: watch.watch.hub.document()["ports"][0]["cells"][2] == "0 B")
@@ -498,9 +517,11 @@ class TestCommand:
             assert f"stdin: no record has come, in {size}" in done.stderr
 
     def test_that_nobody_listens_is_said_once_and_no_success(self) -> None:
-        source = f"tcp://127.0.0.1:{free_port()}"
+        nobody = socket.socket()
+        nobody.bind(("127.0.0.1", 0))  # and never listens: the port is nobody else's as long
+        source = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
         command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", source, "--no-page"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        with nobody, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             assert process.stderr.readline() == f"{source}: does not answer: Connection refused\n"
             time.sleep(1.2)  # it is tried again
@@ -520,6 +541,52 @@ class TestCommand:
 def resident() -> int:
     """Return the bytes of memory that this process has."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_disk_that_is_full_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places that cannot be written are said once, and written as soon as they can be; at the start that is an error."""
+    log, state = written(tmp_path / "log.csv", HEADER + rows(2)), tmp_path / "state.json"
+    real, full = files.write_text, threading.Event()
+
+    def write_text(path: Path, text: str) -> None:
+        if full.is_set():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        real(path, text)
+
+    monkeypatch.setattr(files, "write_text", write_text)
+    with running(log, state=state) as watch:
+        watch.until(lambda: sum(watch.counts().values()) == 4 * BURST)
+        full.set()
+        for first in (2, 4):
+            with log.open("a") as more:
+                more.write(rows(2, first=first))
+            wanted = 2 * BURST * (first + 2)
+            watch.until(partial(lambda wanted: sum(watch.counts().values()) == wanted, wanted))
+        (unkept,) = watch.watch.missing()
+        assert unkept == f"--state {state}: {os.strerror(errno.ENOSPC)}: a new start would count again what was read since"
+        assert watch.said.count(unkept) == 1
+        full.clear()
+        watch.until(lambda: f"--state {state}: is written again" in watch.said)
+    assert json.loads(state.read_text())["sources"][str(log)]["log.csv"]["offset"] == log.stat().st_size
+    assert watch.watch.missing() == []
+    full.set()
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        Watch([str(log)], {"rate": "10Gbps", "above": "20KB"}, Choices(once=True, state=state)).run(lambda _: None)
+
+
+def test_a_unit_that_reports_leave_open_is_asked_for_and_holes_are_those_of_an_analysis() -> None:
+    trace = ROOT / "examples" / "traces" / "int.pcap"
+    watched = ["watch", str(trace), "--once", "--no-page", "--rate", "10Gbps", "--above", "120KB"]
+    refused = CliRunner().invoke(app, watched)
+    assert refused.exit_code == 2, refused.output
+    assert "queue-occupancy: '0' counts bytes, cells or packets" in " ".join(refused.output.split())
+    unit = "queue=queue-occupancy:cells(208B)"
+    watch = once(trace, settings={"above": "120KB", "columns": unit})
+    (port,) = (port.report for port in watch.watch.hub.ports.values())
+    (found,) = fanin.analyze(trace, rate="10Gbps", above="120KB", columns=unit).document["ports"]
+    unknown = {one["state"]: one for one in found["counted"]["unknown"]}
+    assert (port["gaps"], port["gap_ps"]) == (unknown["gap"]["intervals"], unknown["gap"]["ps"]) == (2, port["unknown_ps"]["gap"])
+    assert (port["bursts"], port["peak_bytes"], port["peak_at_least"]) == (3, found["peak_bytes"], True)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="there is no /proc: memory cannot be measured")
@@ -551,16 +618,18 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     def told(bursts: list[Burst]) -> None:
         peaks.update(burst.report["peak_bytes"] for burst in bursts)
 
-    with running(pipe, keep=200, told=told) as watch:
+    with running(pipe, keep=200, told=told, page=True) as watch:
         thread = threading.Thread(target=write)
         thread.start()
         # Until all that is bounded is full.
         watch.until(lambda: watch.watch.hub.found > 40_000, 400)
-        levels = []
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        # A list that grows is half a megabyte in an hour.
+        levels = array("q", bytes(8 * max(12, round(seconds * 4))))
+        for tick in range(len(levels)):
             time.sleep(0.25)
-            levels.append(resident())
+            if tick % 4 == 0:
+                assert watch.get("/metrics")[0] == 200
+            levels[tick] = resident()
         stop.set()
         thread.join(timeout=60)
         watch.until(lambda: sum(watch.counts().values()) == sent)

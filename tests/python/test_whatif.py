@@ -260,6 +260,53 @@ def test_one_burst_of_samples_is_cut_out(tmp_path: Path, cut: dict[str, Any], to
     assert 99 <= len(series.queue) - (tops - 1) * 200 <= 103
 
 
+def test_one_burst_of_packets_is_cut_out_and_flows_that_are_cut_in_two_are_said(tmp_path: Path) -> None:
+    csv = tmp_path / "twice.csv"
+    lines = ["time_us,queue_bytes,frame,flow,dropped"]
+    for begin, height in ((0, 40), (3_000_000, 20), (3_500_000, 10)):
+        lines += [
+            f"{begin + 2 * n},{1500 * min(n, height)},1500,10.0.0.{n % 4}:5 > 10.0.1.1:80 tcp,{int(n > height)}" for n in range(100)
+        ]
+    csv.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    asked: dict[str, Any] = {
+        "columns": "time=time_us:us,queue=queue_bytes:B,frame=frame,flow=flow,dropped=dropped",
+        "rate": "10Gbps",
+    }
+
+    def modelled(**cut: Any) -> tuple[Seen, Any, tuple[str, ...]]:
+        analysis = fanin.analyze(csv, **asked, **cut)
+        shown = reading.measured(analysis, analysis.port(), "flows", largest=False)
+        model, _ = reading.of_flows(analysis, analysis.port(), shown, {}, behind=False)
+        return shown[1], model, tuple(words for words in model.unsure if words.startswith("starts"))
+
+    def flows(model: Any) -> int:
+        return sum(len(entry.get("flows", [])) for entry in model.variants[0].to_dict()["traffic"])
+
+    whole, model, said = modelled()
+    assert (whole.dropped, flows(model), said) == (59 + 79 + 89, 8, ())
+    assert model.arrivals.height == 300
+    last, model, said = modelled(start="2.9s")
+    assert (last.dropped, last.peak_bytes, flows(model), said) == (79 + 89, 30_000.0, 4, ())
+    assert (model.arrivals.height, last.lasted_ps) == (200, 500_198_000_000)
+    part, model, said = modelled(start="3.4s")
+    assert (part.dropped, part.peak_bytes, flows(model)) == (89, 15_000.0, 4)
+    assert said == ("starts: 4 flows had begun before --start, and begin there as new ones",)
+    with pytest.raises(ValueError, match="nothing came at or after --start"):
+        modelled(start="9s")
+
+
+def test_doubts_about_the_trace_are_part_of_the_conclusion(tmp_path: Path) -> None:
+    csv = tmp_path / "doubtful.csv"
+    lines = [f"{2 * n},{1500 * min(n, 40)},1500,10.0.0.{n % 4}:5 > 10.0.1.1:80 tcp,{int(n > 40)}" for n in range(100)]
+    csv.write_text("\n".join(["time_us,queue_kb,frame,flow,dropped", *lines, ""]), encoding="utf-8")
+    columns = "time=time_us:us,queue=queue_kb:B,frame=frame,flow=flow,dropped=dropped"
+    port = ["--rate", "10Gbps", "--columns", columns, "--set", "transport.congestion_control=newreno"]
+    port += ["--set", "transport.initial_window=10", "--set", "transport.rto_min=200ms", "--rtt", "40us"]
+    asked = call("whatif", csv, *port, "--members", LEAST, "--jobs", 1, "--only", "buffer × 2", "-q")
+    said = " ".join(asked.output.split())
+    assert "Trust in the trace itself: limited; parts of this result may be wrong (unit_contradicts_name)" in said
+
+
 def test_a_trace_that_is_not_what_it_was_taken_for_has_no_answer() -> None:
     behind, before = (CAPTURES / f"incast-{side}.pcap.gz" for side in ("before", "behind"))
     port = ["--rate", "100Mbps", "--overhead", "0B", "--no-fcs", "--buffer", "512KB"]
@@ -301,6 +348,8 @@ def test_a_result_s_own_scenario_is_its_model(tmp_path: Path) -> None:
         ValueError, match=r"cannot be run from there: topology\.path: .*; accepted: the scenario itself, --scenario FILE"
     ):
         whatif(tmp_path / "elsewhere", members=LEAST)
+    with pytest.raises(ValueError, match="start: a result is modelled by its own scenario"):
+        whatif(tmp_path / "run", members=LEAST, start="1ms")
 
 
 def test_bounds_hold_either_way() -> None:

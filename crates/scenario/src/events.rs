@@ -54,9 +54,8 @@ params! {
 params! {
     /// Reaction of the network to links that fail and come back. See docs/failures.md.
     pub struct Failover {
-        /// Detection time: from the moment at which a link fails, or works again, until both of its ends know, each by itself. A
-        /// change that does not last so long is not noticed. The default is ours: hardware sees a loss of signal within
-        /// microseconds, software that waits for an interrupt or polls takes milliseconds.
+        /// Detection time: from a link's failure, or recovery, until both of its ends know, each by itself; a shorter change is not
+        /// noticed. The default is ours: hardware takes microseconds, interrupts and polls milliseconds.
         pub detect: Span = Span::from_us(100), in Span::ZERO..=Span::from_s(1_000);
         /// Convergence time: from the detection until all switches forward by shortest paths over the remaining links. Source:
         /// Quagga (200 ms, the initial delay in the example of `timers throttle spf`).

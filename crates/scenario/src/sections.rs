@@ -58,11 +58,11 @@ params! {
 params! {
     /// FIFO NIC: all packets that windows allow wait in the host's transmit queue.
     pub struct FifoNic {
-        /// Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. A TCP segment that
-        /// finds the queue full stays unsent and the congestion window falls as for an ECN echo; ACKs and datagrams are lost.
-        /// Source: Linux txqueuelen (1000), pfifo_fast_enqueue, __tcp_transmit_skb.
+        /// Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. A TCP segment that finds it full
+        /// stays unsent, and the window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux txqueuelen (1000),
+        /// pfifo_fast_enqueue, __tcp_transmit_skb.
         ///
-        /// Deviation: no ring of the driver's besides, which holds some hundred packets more where there are no byte queue limits.
+        /// Deviation: no driver's ring behind it, of some hundred packets without byte queue limits.
         pub txqueuelen: Option<u32> = None, in 1u32..=10_000_000;
     }
 }
@@ -176,9 +176,8 @@ params! {
         pub pause_watchdog: Option<PauseWatchdog>;
         /// Pause storms: NICs that send pauses without need.
         pub storms: Vec<Storm> = Vec::new();
-        /// Stall prevention of the NIC: once it has requested pauses of a class for this long without a break, it requests
-        /// none until the need has ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is
-        /// set to auto, 8 s by default).
+        /// Stall prevention: a NIC that has requested pauses of a class for this long without a break requests none until the need has
+        /// ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8 s by default).
         pub stall_prevention: Option<Span>, in Span::from_us(1)..=Span::from_s(100);
     }
 }
@@ -348,18 +347,18 @@ params! {
         /// Switch ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
         /// stands for anything.
         pub queues: Vec<String> = Vec::new();
-        /// Followed flows, whose time `fanin explain` can account for: their senders' state is recorded in `hosts.parquet`,
-        /// their packets in `segments.parquet` and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to
-        /// them), ids and numbers of flows; `*` stands for anything. See docs/explain.md.
+        /// Followed flows, for `fanin explain`: their senders' state is recorded in `hosts.parquet`, their packets in `segments.parquet`
+        /// and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to them), ids and numbers of flows; `*` stands for
+        /// anything. See docs/explain.md.
         pub hosts: Vec<String> = Vec::new();
-        /// Flows whose messages alone are recorded, in `messages.parquet`: when each was written, sent, delivered and
-        /// acknowledged. Named as in `hosts`, whose flows are recorded in any case; `*` stands for anything.
+        /// Flows whose messages alone are recorded, in `messages.parquet`: when each was written, sent, delivered and acknowledged. Named
+        /// as in `hosts`, whose flows are recorded in any case.
         pub messages: Vec<String> = Vec::new();
         /// Rule that selects the records of `queues` to be kept.
         pub keep: Keep = Keep::All(KeepAll {});
-        /// Stamps, by which a real switch would report queues: watched ports write a stamp into each packet, receivers read
-        /// it into `stamps.parquet`. If absent, no stamps; if present, hosts leave room for 8 B in every frame: full segments
-        /// carry 8 B less, all other frames are 8 B longer. See docs/telemetry.md.
+        /// Stamps, by which a real switch would report queues: watched ports write one into each packet, receivers read it into
+        /// `stamps.parquet`. If present, hosts leave room for 8 B in every frame: full segments carry 8 B less, other frames are 8 B
+        /// longer. See docs/telemetry.md.
         pub registers: Option<Registers>;
         /// Capture in `packets.pcapng`: frames as tcpdump would record them at the NICs of hosts, and as a tap would behind
         /// switch ports. If absent, none. See docs/wire.md.
@@ -400,8 +399,8 @@ params! {
         pub ties: Ties = Ties::Drawn;
         /// Event model of output ports.
         pub ports: PortModel = PortModel::Auto;
-        /// Threads of the run: with several, the network is divided among them. A run whose results could depend on it stays on one thread,
-        /// and the manifest says why. 0: as many as pay on this machine. No part of the scenario's hash. See docs/parallel.md.
+        /// Threads of the run, among which the network is divided. A run whose results could depend on it stays on one, and the manifest
+        /// says why. 0: as many as pay on this machine. No part of the scenario's hash. See docs/parallel.md.
         pub threads: u32 = 1, in 0..=64;
         /// Event limit: the run ends after this many events, marked partial.
         pub max_events: Option<u64>, in 1u64..;

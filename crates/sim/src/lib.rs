@@ -15,6 +15,8 @@ mod hosts;
 mod ledger;
 mod outside;
 mod run;
+#[cfg(test)]
+mod small_runs;
 mod world;
 
 pub use core::faults::LinkCounts;

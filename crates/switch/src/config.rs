@@ -35,8 +35,8 @@ params! {
         pub except: Vec<Except> = Vec::new();
         /// Choice among several shortest paths.
         pub routing: PathChoice = PathChoice::Ecmp(Ecmp {});
-        /// Initial time to live of packets: every switch decrements it and drops the packet at zero, so that a packet crosses
-        /// one switch fewer than this. Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
+        /// Initial time to live of packets: every switch decrements it and drops the packet at zero, so it crosses one switch fewer.
+        /// Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
         pub ttl: u8 = 64, in 2..;
     }
 }

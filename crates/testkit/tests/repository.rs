@@ -145,10 +145,10 @@ fn sources_are_found_wherever_they_stand() {
     );
 }
 
-/// A `Source:` names a key of docs/papers.md, an RFC, an IEEE standard, or code that is known by its name.
+/// A `Source:` names a key of docs/dev/citations.md, an RFC, an IEEE standard, or code that is known by its name.
 #[test]
 fn citations_resolve() {
-    let keys: BTreeSet<String> = table(&read("docs/papers.md")).into_iter().map(|row| row[0].clone()).collect();
+    let keys: BTreeSet<String> = table(&read("docs/dev/citations.md")).into_iter().map(|row| row[0].clone()).collect();
     let known = ["RFC", "IEEE", "Linux", "ns-2", "ns-3", "csg-htsim", "goarista", "gnmic", "OpenConfig", "SONiC"];
     let mut count = 0;
     let mut wrong = Vec::new();
@@ -156,7 +156,7 @@ fn citations_resolve() {
         for (line, comment) in comments(&std::fs::read_to_string(&path).unwrap()) {
             for key in cited(&comment) {
                 if !known.contains(&key.as_str()) && !keys.contains(&key) {
-                    wrong.push(format!("{}:{line}: '{key}' is no key of docs/papers.md: {comment}", path.display()));
+                    wrong.push(format!("{}:{line}: '{key}' is no key of docs/dev/citations.md: {comment}", path.display()));
                 }
                 count += 1;
             }

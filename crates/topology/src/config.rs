@@ -25,8 +25,8 @@ params! {
         pub rate: BitRate = BitRate::from_gbps(10), in SLOWEST..=FASTEST;
         /// Propagation delay.
         pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
-        /// Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
-        /// Absent: framing's header and gap, Ethernet's 38.
+        /// Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
+        /// and gap, Ethernet's 38.
         pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
@@ -38,8 +38,8 @@ params! {
         pub rate: BitRate = BitRate::from_gbps(40), in SLOWEST..=FASTEST;
         /// Propagation delay.
         pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
-        /// Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
-        /// Absent: framing's header and gap, Ethernet's 38.
+        /// Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
+        /// and gap, Ethernet's 38.
         pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
@@ -52,8 +52,8 @@ params! {
         /// Propagation delay. Source: S-ECN §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
         /// per link and the serialisation of small frames).
         pub delay: Span = Span::from_us(5), in Span::ZERO..=LONGEST;
-        /// Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
-        /// Absent: framing's header and gap, Ethernet's 38.
+        /// Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
+        /// and gap, Ethernet's 38.
         pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
@@ -124,8 +124,7 @@ params! {
         pub hosts_per_leaf: u32 = 16, in 1..=4_096;
         /// Number of spines; if absent, derived from `oversubscription`.
         pub spines: Option<u32>, in 1u32..=4_096;
-        /// Oversubscription of a leaf: the sum of its host links' rates over the sum of its uplinks' rates; 1 when neither
-        /// this nor `spines` is given.
+        /// Oversubscription of a leaf: its host links' rates over its uplinks' rates; 1 when neither this nor `spines` is given.
         pub oversubscription: Option<f64>, in (Bound::Excluded(0.0), Bound::Included(1_000.0));
         /// Number of parallel links between each leaf and each spine.
         pub links_per_pair: u32 = 1, in 1..=64;
@@ -133,8 +132,8 @@ params! {
         pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
         /// Link between a leaf and a spine.
         pub uplink: UplinkParams = UplinkParams { rate: BitRate::from_gbps(40), delay: Span::from_us(1), wire_overhead: None };
-        /// Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
-        /// built without them, and routes go around.
+        /// Failed links, by either of their ports (`agg0_0->core0`), `*` stands for anything: the network is built without them, and
+        /// routes go around.
         pub failed: Vec<String> = Vec::new();
     }
 }
@@ -147,8 +146,8 @@ params! {
         pub k: u32 = 4, in 2..=64;
         /// Link between each pair of neighbouring switches, and of each host.
         pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
-        /// Failed links, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
-        /// built without them, and routes go around.
+        /// Failed links, by either of their ports (`agg0_0->core0`), `*` stands for anything: the network is built without them, and
+        /// routes go around.
         pub failed: Vec<String> = Vec::new();
     }
 }

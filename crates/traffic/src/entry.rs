@@ -19,8 +19,8 @@ pub const MAX_CLASS: u8 = 7;
 params! {
     /// One source of traffic: its flows, their time, and their transport.
     pub struct Entry, with kind: TrafficKind {
-        /// Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. The entry's
-        /// random streams are seeded by it: a named entry keeps its streams when entries are added or moved.
+        /// Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
+        /// random streams: a named entry keeps them when entries are added or moved.
         pub name: Option<String>;
         /// Name of the transport; if absent, the scenario's first one.
         pub transport: Option<String>;

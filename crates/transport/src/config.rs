@@ -246,14 +246,13 @@ names! {
     /// Measurement of the receiver's RTT, and growth of the buffer after an RTT in which the application read more than in
     /// any before.
     pub enum WindowGrowth {
-        /// Growth of Linux 5.15 to 6.12: the RTT is smoothed over 8 samples, echoes within the present clock tick count as a
-        /// tick; the buffer gets twice the bytes read plus 16 segments, and twice the growth on top. Source: Linux 5.15 and
-        /// 6.12 tcp_rcv_rtt_update, tcp_rcv_space_adjust.
+        /// Linux 5.15 to 6.12: the RTT is smoothed over 8 samples, echoes within the present clock tick count as a tick; the buffer gets
+        /// twice the bytes read plus 16 segments, and twice the growth on top. Source: Linux 5.15 and 6.12 tcp_rcv_rtt_update,
+        /// tcp_rcv_space_adjust.
         "linux-5.15" => Linux515,
-        /// Growth of Linux 6.18: a lower RTT counts at once, echoes within the present tick and higher RTTs while data is
-        /// unread are ignored; no extra segments, unread data counts against the bytes read, and data beyond a gap reserves
-        /// room for the missing bytes. Source: Linux 6.18 tcp_rcv_rtt_update, tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust,
-        /// tcp_rcvbuf_grow.
+        /// Linux 6.18: a lower RTT counts at once, echoes within the present tick and higher RTTs while data is unread are ignored; no
+        /// extra segments, unread data counts against the bytes read, data beyond a gap reserves room for the missing bytes. Source:
+        /// Linux 6.18 tcp_rcv_rtt_update, tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust, tcp_rcvbuf_grow.
         "linux-6.18" => Linux618,
     }
 }
@@ -352,7 +351,7 @@ profiled! {
         /// Congestion window validation: the window grows only while it is used up. Source: RFC 7661 §4.2; Linux
         /// tcp_is_cwnd_limited.
         pub cwnd_validation: bool = true;
-        /// Response of the window to idle time; `linux`: "decay".
+        /// Response of the window to idle time longer than an RTO; `linux`: "decay".
         pub idle_restart: IdleRestart = IdleRestart::Rfc5681 => IdleRestart::Decay;
         /// Selective acknowledgments, and loss recovery by them. Source: RFC 2018, RFC 6675.
         pub sack: bool = true;
@@ -368,9 +367,9 @@ profiled! {
         /// Slack of probe and reordering timeouts with "rack", for timers that are late; `linux`: 2 ms. Source: Linux
         /// TCP_TIMEOUT_MIN_US.
         pub timer_slack: Span = Span::ZERO => Span::from_ms(2), in Span::ZERO..=Span::from_s(1);
-        /// Duplicate ACK threshold: the number of duplicate ACKs (or segments SACKed above) that indicate a loss; with
-        /// "rack", that end the waiting for reordered segments. A number beyond any window disables it, as for networks that
-        /// reorder. Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
+        /// Duplicate ACK threshold: the number of duplicate ACKs (or segments SACKed above) that indicate a loss; with "rack", that end
+        /// the waiting for reordered segments. A number beyond any window disables it, as for networks that reorder. Source: RFC 5681
+        /// §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
         pub dup_thresh: u32 = 3, in 1..=65_535;
         /// Limited transmit: new data is sent on the first duplicate ACKs. Source: RFC 3042.
         pub limited_transmit: bool = true;
@@ -390,10 +389,9 @@ profiled! {
         /// Clock granularity G: smallest variance term, and unit of RTOs. Source: RFC 6298 §2.2, §4 (at most 100 ms); Linux
         /// HZ = 1000.
         pub clock_granularity: Span = Span::from_ms(1), in Span::ZERO..=Span::from_ms(500);
-        /// Coarse timers: RACK's timers, its RTO among them, and adaptive delayed ACKs expire at the first tick after they
-        /// are due, of a clock that all hosts share, with ticks `clock_granularity` apart from the start of the simulation
-        /// on. If false, they expire exactly.
-        /// Source: Linux timer wheel (calc_index). Deviation: other timers are exact.
+        /// Coarse timers: RACK's timers, its RTO among them, and adaptive delayed ACKs expire at the first tick after they are due, of a
+        /// clock that all hosts share (ticks `clock_granularity` apart from the start on). If false, exactly. Source: Linux timer wheel
+        /// (calc_index). Deviation: other timers are exact.
         pub timer_ticks: bool = false;
         /// Event that resets a backed-off RTO; `linux`: "ack".
         pub backoff_reset: BackoffReset = BackoffReset::Sample => BackoffReset::Ack;
@@ -453,32 +451,28 @@ profiled! {
         pub ecn_echo: EcnEcho = EcnEcho::Classic;
         /// Packets that are sent as ECN-capable.
         pub ect_on: EctOn = EctOn::NewData;
-        /// Drop notifications of switches: the dropped packet is retransmitted at once, and the window is reduced, at most
-        /// once per RTT. Segments are 20 bytes smaller, with IPv6 44, so that a full frame has room for a notification; both
-        /// ends should have it. Source: PDN §IV.
+        /// Drop notifications of switches: the dropped packet is retransmitted at once, the window reduced once per RTT at most. Segments
+        /// are 20 bytes smaller, with IPv6 44, to leave room for a notification; both ends should have it. Source: PDN §IV.
         pub drop_notification: bool = false;
-        /// NACKs for trimmed packets: a receiver of a packet whose payload a switch has cut off notifies the sender at once,
-        /// by an ACK with a NACK, and the sender acts on it as on a drop notification. Both ends have it. Source: NDP §3.1,
-        /// CP.
+        /// NACKs for trimmed packets: the receiver answers one at once by an ACK with a NACK, on which the sender acts as on a drop
+        /// notification. Both ends have it. Source: NDP §3.1, CP.
         pub trim_nack: bool = false;
         /// Time of retransmission of segments named by drop notifications and NACKs.
         pub drop_resend: DropResend = DropResend::AtOnce;
         /// Pacing of segments over the RTT.
         pub pacing: Pacing = Pacing::None(Unpaced {});
-        /// Segmentation offload: segments leave in back-to-back bursts of the bytes that cwnd / SRTT sends in a millisecond,
-        /// at least two segments and at most `tso_max`, and the sender waits for a third of the window before it starts a
-        /// burst.
-        /// Source: Linux tcp_tso_autosize (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
+        /// Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in a millisecond, from two segments to
+        /// `tso_max`; the sender waits for a third of the window before it starts a burst. Source: Linux tcp_tso_autosize
+        /// (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
         pub tso: bool = false;
         /// Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
         pub tso_max: Bytes = Bytes(65_536), in Bytes(1_460)..=Bytes(65_536);
         /// Longer bursts at short RTTs, with `tso`: by `tso_max` halved once per 2^this µs of the minimum RTT; 0: off, as
         /// before Linux 5.18. Source: Linux tcp_tso_rtt_log.
         pub tso_rtt_log: u8 = 9, in 0..=31;
-        /// TCP small queues: a connection keeps at most the bytes that cwnd / SRTT sends in a millisecond in the transmit
-        /// queue of a `nic = "fifo"`, twice that when retransmitting, two bursts at least; without pacing 1 MiB at most. The
-        /// rest stays in its socket. `linux`: on.
-        /// Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
+        /// TCP small queues: a connection keeps at most what cwnd / SRTT sends in a millisecond in the transmit queue of a `nic =
+        /// "fifo"`, twice that when retransmitting, two bursts at least; without pacing 1 MiB at most. The rest stays in its socket.
+        /// `linux`: on. Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
         pub small_queues: bool = false => true;
     }
 }

@@ -260,8 +260,8 @@ impl Endpoint {
     }
 
     /// Dispatches [`Transport::telemetry`].
-    pub fn telemetry(&mut self) -> Option<Stack> {
-        dispatch!(self, |e| e.telemetry(), |_udp| None)
+    pub fn telemetry(&self, made: &Header) -> Option<Stack> {
+        dispatch!(self, |e| e.telemetry(made), |_udp| None)
     }
 
     /// Dispatches [`Transport::on_timer`].

@@ -485,6 +485,15 @@ mod tests {
         segments.take_arrivals(at(us)).latest_rtt(at(us))
     }
 
+    /// The handshake's RTT is the shortest until a shorter one comes, also where data begins anew at another number.
+    #[test]
+    fn a_restart_keeps_the_shortest_rtt() {
+        let mut segments = Segments::new(0);
+        segments.note_rtt(at(50), Span::from_us(50));
+        segments.restart(7);
+        assert_eq!(segments.least_rtt(), Some(Span::from_us(50)));
+    }
+
     #[test]
     fn the_last_segment_that_an_ack_covers_gives_the_latest_rtt() {
         let mut s = four();

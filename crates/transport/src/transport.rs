@@ -105,12 +105,15 @@ pub trait Transport: Sized {
         self.signal_log().counts().notifications.ignored += 1;
     }
 
+    /// True if endpoints of the transport may work by telemetry.
+    const HAS_TELEMETRY: bool = false;
+
     /// Gives the telemetry of the next packet: of its own path, or returned by the peer.
     fn on_telemetry(&mut self, _stack: &Stack) {}
 
-    /// Telemetry for the frame of the packet that [`Transport::poll`] has just made: an empty stack for ports to write into,
+    /// Telemetry for the frame of the packet that [`Transport::poll`] has just `made`: an empty stack for ports to write into,
     /// or one to return to the peer; `None` without. Asked only if [`TransportParams::needs_telemetry`].
-    fn telemetry(&mut self) -> Option<Stack> {
+    fn telemetry(&self, _made: &Header) -> Option<Stack> {
         None
     }
 

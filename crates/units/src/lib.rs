@@ -4,6 +4,7 @@
 //! Sizes are decimal where written with `KB`, `MB`, `GB` (1000) and binary with `KiB`, `MiB`, `GiB` (1024).
 
 mod ids;
+mod prefetch;
 mod quantity;
 mod rate;
 mod rng;
@@ -11,6 +12,7 @@ mod size;
 mod time;
 
 pub use ids::{FlowId, HostId, LinkId, NodeId, QueueClass, SwitchId, TrafficClass};
+pub use prefetch::{prefetch, prefetch_lines};
 pub use quantity::{Quantity, QuantityError};
 pub use rate::{BitRate, WireClock, BPS};
 pub use rng::{Purpose, Stream};

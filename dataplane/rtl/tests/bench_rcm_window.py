@@ -18,7 +18,7 @@ def ceiling(n: int, d: int) -> int:
 
 
 class Window:
-    """After docs/vectors.md, clock by clock."""
+    """After docs/dev/vectors-registers.md, clock by clock."""
 
     def __init__(self, least: int, most: int, frame: int, each: int) -> None:
         self.least, self.most, self.frame, self.each = least, most, frame, each

@@ -36,7 +36,7 @@ RATE = 125 << FRACTION
 
 @dataclass
 class Model:
-    """After docs/vectors.md."""
+    """After docs/dev/vectors-registers.md."""
 
     rate: int
     credit: int

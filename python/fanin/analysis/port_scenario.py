@@ -262,7 +262,31 @@ def _trace(analysis: Analysis, port: dict[str, Any], *, queue: bool) -> tuple[_T
     """Return a trace that a scenario can be made of, and a list for what it does not say."""
     _check(analysis, port, queue=queue)
     records = _packets(analysis, port["port"])
-    return _Trace(analysis, port, records, _typical(records)), []
+    return _Trace(analysis, port, records, _typical(records)), _under_way(analysis, port["port"], records)
+
+
+def since_start(analysis: Analysis, port: str) -> pl.DataFrame:
+    """Return the records of a port from ``--start`` on, in order of time: what came before is no part of a model."""
+    import polars as pl
+
+    start = analysis.document["settings"]["start_ps"]
+    records = analysis.records.filter((pl.col("port") == port) & (pl.col("time_ps") >= (start or 0)))
+    if not records.height:
+        raise ValueError(f"port {port}: nothing came at or after --start; accepted: a time before its last record")
+    return records.sort("time_ps", maintain_order=True)
+
+
+def _under_way(analysis: Analysis, port: str, records: pl.DataFrame) -> list[str]:
+    """Return what a cut by ``--start`` leaves out of flows that go on after it, in words."""
+    import polars as pl
+
+    start = analysis.document["settings"]["start_ps"]
+    if start is None:
+        return []
+    recent = (pl.col("port") == port) & (pl.col("time_ps") < start) & (pl.col("time_ps") > start - _SILENCE_PS)
+    before = analysis.records.filter(recent & (pl.col("frame_bytes") > 0))["flow"].drop_nulls().unique()
+    split = records["flow"].drop_nulls().unique().is_in(before.implode()).sum()
+    return [f"starts: {show.many(int(split), 'flow')} had begun before --start, and begin there as new ones"] if split else []
 
 
 def _controls(numbers: _Port) -> tuple[str, ...]:
@@ -331,8 +355,7 @@ def _packets(analysis: Analysis, port: str) -> pl.DataFrame:
     """
     import polars as pl
 
-    records = analysis.records.filter(pl.col("port") == port)
-    packets = records.filter(pl.col("frame_bytes") > 0)
+    packets = since_start(analysis, port).filter(pl.col("frame_bytes") > 0)
     if not packets.height:
         raise ValueError("the trace does not say how large packets are: --columns frame=NAME")
     return packets.with_columns(pl.col("dropped", "marked").fill_null(value=False))

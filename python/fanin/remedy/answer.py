@@ -147,6 +147,8 @@ class WhatIf:
         The first member of the ensemble: the model as it is.
     notes : tuple of str
         What is to be said besides.
+    doubt : str
+        Why the trace itself is not to be trusted without reserve; empty where it is.
     """
 
     port: str
@@ -165,6 +167,7 @@ class WhatIf:
     least_buffer: int | None
     base: Scenario
     notes: tuple[str, ...] = ()
+    doubt: str = ""
 
     @property
     def answered(self) -> bool:
@@ -198,8 +201,11 @@ class WhatIf:
         if not self.answered:
             return self._none()
         best = self.best
-        sentences = [self._first(best), *self._costs(best), *self._others(best), self._stands()]
+        sentences = [self._first(best), *self._costs(best), *self._others(best), self._stands(), *self._doubts()]
         return " ".join(sentences)
+
+    def _doubts(self) -> list[str]:
+        return [f"Trust in the trace itself: {self.doubt}"] if self.doubt else []
 
     def _none(self) -> str:
         count = f"{self.accepted} of {show.many(self.tried, 'draw')} of it {'is' if self.accepted == 1 else 'are'}"
@@ -207,7 +213,7 @@ class WhatIf:
             f"No answer: this model does not reproduce your burst: {'; '.join(self.missed)}, where {_bounds()} is the bound; "
             f"{count} within."
         )
-        return " ".join([first, *self._open()])
+        return " ".join([first, *self._open(), *self._doubts()])
 
     def _open(self) -> list[str]:
         """Return what the arrivals alone say of the buffer, where they are known."""

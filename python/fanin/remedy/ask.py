@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from fanin import statistics as stats
+from fanin.analysis.port_scenario import LIMITS
 from fanin.analysis.settings import Settings, described
 from fanin.best.candidates import Candidate, Rejected, candidates
 from fanin.files import temporary
@@ -321,7 +322,8 @@ class _Asking:
             replays=tuple(replays),
             least_buffer=least,
             base=_plain(members[0].asked.scenario if members else nominal),
-            notes=tuple(_notes(self.analysis, self.kind)),
+            notes=() if self.kind == "result" else (LIMITS,),
+            doubt=_doubt(self.analysis),
         )
 
     def _missed(self, model: Model, nearest: _Member, good: int, draws: int) -> list[str]:
@@ -495,12 +497,7 @@ def _ranked(made: Sequence[Remedy], goal: Goal) -> list[Remedy]:
     return sorted(judged, key=place)
 
 
-def _notes(analysis: Analysis, kind: str) -> list[str]:
-    """Return what is to be said of the model's kind, and of the trace."""
-    from fanin.analysis.port_scenario import LIMITS
-
-    notes = [] if kind == "result" else [LIMITS]
+def _doubt(analysis: Analysis) -> str:
+    """Return why a trace is not to be trusted without reserve; nothing where it is."""
     trust = analysis.plausibility
-    if trust["trust"] != "good":
-        notes.append(f"the trace itself is trusted {trust['trust']}: {trust['words']}")
-    return notes
+    return "" if trust["trust"] == "good" else f"{trust['trust']}; {trust['words']}"

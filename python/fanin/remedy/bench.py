@@ -205,7 +205,7 @@ def _behind(folder: Path, port: str) -> Seen:
     from fanin.analysis import analyze
 
     found = analyze(folder / "packets.pcapng", transfers=True)
-    return behind(found, found.port(f"{port} out"))
+    return behind(found.records.filter(found.records["port"] == f"{port} out"), found.document["transfers"])
 
 
 def rate_bps(scenario: Scenario, port: str) -> float:

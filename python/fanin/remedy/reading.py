@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin.analysis.port_scenario import draft
+from fanin.analysis.port_scenario import draft, since_start
 from fanin.analysis.settings import DECLARED
 from fanin.remedy import seen
 from fanin.remedy.fitted import Series
@@ -224,16 +224,17 @@ def measured(analysis: Analysis, port: dict[str, Any], kind: str, *, largest: bo
     ValueError
         Nobody knows the speed of the port.
     """
-    import polars as pl
-
     if port["rate_bps"] is None or port["rate_from"] == "lower_bound":
         raise ValueError("a model needs the speed of the port: --rate")
     if kind == "behind":
-        shown = seen.behind(analysis, port)
+        records = since_start(analysis, port["port"])
+        shown = seen.behind(records, analysis.document["transfers"])
         _one_burst(port, shown)
-        _sends_in_time(port, analysis.records.filter(pl.col("port") == port["port"]))
+        _sends_in_time(port, records)
         return View("behind", 0.0), shown
-    records = analysis.records.filter(pl.col("port") == port["port"]).sort("time_ps", maintain_order=True)
+    if kind == "result" and analysis.document["settings"]["start_ps"] is not None:
+        raise ValueError("start: a result is modelled by its own scenario, from its beginning; accepted: without --start")
+    records = since_start(analysis, port["port"])
     _sends_in_time(port, records)
     above = float(port["detect"].get("above_bytes") or 0)
     if kind in ("flows", "result"):
@@ -267,7 +268,7 @@ def _one_burst(port: dict[str, Any], shown: seen.Seen) -> None:
         raise ValueError(
             f"port {port['port']}: from its first data to its last there are {show.duration(lasted)}, too long for a model of one "
             f"burst, where {show.duration(_LONGEST_PS)} is the most; its longest silence is {show.duration(shown.silent_ps)}; "
-            "accepted: one burst of it, by --stop TIME or a trace that is cut"
+            "accepted: one burst of it, by --start TIME and --stop TIME"
         )
 
 
@@ -299,11 +300,8 @@ def _samples(analysis: Analysis, port: dict[str, Any]) -> tuple[Any, Any, int | 
     import numpy as np
     import polars as pl
 
-    wanted = (pl.col("port") == port["port"]) & pl.col("queue_bytes").is_not_null()
     start = analysis.document["settings"]["start_ps"]
-    if start is not None:
-        wanted &= pl.col("time_ps") >= start
-    there = analysis.records.filter(wanted).sort("time_ps", maintain_order=True)
+    there = since_start(analysis, port["port"]).filter(pl.col("queue_bytes").is_not_null())
     there = there.unique("time_ps", keep="first", maintain_order=True)
     times = there["time_ps"].to_numpy().astype(np.int64)
     dropped = None if port["dropped"] is None else int(port["dropped"])
@@ -411,8 +409,7 @@ def of_flows(
     bases = [replaced(Scenario.from_toml(made.text(control)), known) for control in controls]
     buffered = any(path.startswith("switch.buffer") for path in known)
     if behind:
-        rows = analysis.records.filter(pl.col("port") == port["port"]).sort("time_ps", maintain_order=True)
-        busy = _busy(rows, float(port["rate_bps"]))
+        busy = _busy(since_start(analysis, port["port"]), float(port["rate_bps"]))
         bases = [own for base in bases for own in _from_behind(base, found, busy)]
     first = bases
     if behind and not buffered:
@@ -437,7 +434,7 @@ def of_flows(
     factors = _GIVEN_RTT if rtt else _HANDSHAKE_RTT if lows.len() or not assumed else _ASSUMED_RTT
     frame = round(1518 * 8e12 / float(port["rate_bps"]))
     rate = _tolerance(port, analysis)
-    records = analysis.records.filter(pl.col("port") == port["port"]).sort("time_ps", maintain_order=True)
+    records = since_start(analysis, port["port"])
     arrivals = None if behind else records.filter(pl.col("frame_bytes") > 0)
     how = (
         "the flows of a capture behind the port: starts are those of what left it"

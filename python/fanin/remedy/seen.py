@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -217,13 +217,11 @@ def samples(times: NDArray[np.int64], queue: NDArray[np.float64], dropped: int |
     return Seen(float(queue.max(initial=0.0)), dropped, above, lasted, silent)
 
 
-def behind(analysis: Any, port: dict[str, Any]) -> Seen:
-    """Return what a capture behind a port shows: what came again for the first time, and when."""
+def behind(records: pl.DataFrame, told: Mapping[str, Any] | None) -> Seen:
+    """Return what a capture behind a port shows: what came again for the first time, as transfers tell, and when."""
     import polars as pl
 
-    records = analysis.records.filter(pl.col("port") == port["port"], pl.col("frame_bytes") > _SMALL)
-    times = records["time_ps"].cast(pl.Int64).sort()
-    told = analysis.document["transfers"]
+    times = records.filter(pl.col("frame_bytes") > _SMALL)["time_ps"].cast(pl.Int64).sort()
     again = None if told is None else int(told["lost_before"])
     if not len(times):
         return Seen(None, again, None, 0, 0)

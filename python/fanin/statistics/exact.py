@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fanin.statistics.inputs import array
@@ -79,14 +80,13 @@ def _flipped(gaps: NDArray[np.float64]) -> Chances:
         z = float(gaps.sum()) / math.sqrt(float((gaps**2).sum()))
         return Chances(float(ndtr(z)), float(ndtr(-z)))
     steps = np.rint(sizes / sizes.max() * max(_STEPS // 16, min(_STEPS, _SUM // gaps.size))).astype(np.int64)
-    chances = np.ones(1)
-    for step in steps:
-        grown = np.zeros(chances.size + step)
-        grown[: chances.size] += chances / 2
-        grown[step:] += chances / 2
-        chances = grown
-    positive = int(steps[gaps > 0].sum())
-    return Chances(min(1.0, float(chances[: positive + 1].sum())), min(1.0, float(chances[positive:].sum())))
+    ways, size = np.zeros(int(steps.sum()) + 1), 1
+    ways[0] = 1
+    for step in steps.tolist():
+        ways[step : size + step] += ways[:size]
+        size += step
+    positive, each = int(steps[gaps > 0].sum()), 0.5**gaps.size
+    return Chances(min(1.0, float(ways[: positive + 1].sum()) * each), min(1.0, float(ways[positive:].sum()) * each))
 
 
 def sign_test(gaps: Values) -> Chances:
@@ -110,6 +110,18 @@ def least(level: float) -> int:
     return max(2, math.ceil(1 - math.log2(level)))
 
 
+@lru_cache
+def _critical(level: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return numbers of seeds, and how many of each must lie on one side for a sign test to reach a level."""
+    import numpy as np
+    from scipy.special import bdtrik
+
+    # All numbers up to a hundred, then some per cent apart: that is as well as a few seeds can tell.
+    counts = np.unique(np.concatenate([np.arange(least(level), 101), np.geomspace(100, MOST_NEEDED, 120).round()])).astype(int)
+    counts = counts[counts >= least(level)]
+    return counts, np.ceil(bdtrik(1 - level / 2, counts, 0.5) - 1e-9) + 1
+
+
 def needed(gaps: Values, level: float, *, mean: bool = True) -> int | None:
     """Return how many seeds would show what these show, in four of five cases, if that is how it is; None if not 10,000 would.
 
@@ -123,7 +135,7 @@ def needed(gaps: Values, level: float, *, mean: bool = True) -> int | None:
         Whether the mean must be shown, too, or only on which side more of the runs are.
     """
     import numpy as np
-    from scipy.special import bdtrc, bdtrik
+    from scipy.special import bdtrc
 
     given = array(gaps, "needed")
     above, below = int((given > 0).sum()), int((given < 0).sum())
@@ -131,10 +143,7 @@ def needed(gaps: Values, level: float, *, mean: bool = True) -> int | None:
         return None
     more, untied = max(above, below), above + below
     likely = min((more + 0.5) / (untied + 1), 0.999)
-    # All numbers up to a hundred, then some per cent apart: that is as well as a few seeds can tell.
-    counts = np.unique(np.concatenate([np.arange(least(level), 101), np.geomspace(100, MOST_NEEDED, 120).round()])).astype(int)
-    counts = counts[counts >= least(level)]
-    critical = np.ceil(bdtrik(1 - level / 2, counts, 0.5) - 1e-9) + 1
+    counts, critical = _critical(level)
     with np.errstate(invalid="ignore"):
         power = np.where(critical <= counts, bdtrc(np.minimum(critical, counts) - 1, counts, likely), 0.0)
     enough = np.flatnonzero(power >= _POWER)

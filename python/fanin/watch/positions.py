@@ -85,6 +85,7 @@ class Positions:
         self._path = path
         self._places: dict[str, dict[str, Place]] = {}
         self._written = ""
+        self._lost: str | None = None
         if path is None or not path.exists():
             return
         try:
@@ -113,14 +114,32 @@ class Positions:
         """Set the places of a source."""
         self._places[source] = places
 
-    def write(self) -> None:
-        """Write them, completely or not at all, if they have changed.
+    def write(self) -> str | None:
+        """Write them, completely or not at all, if they have changed; return what is to be said: that it fails, or works again.
 
         Raises
         ------
         OSError
-            They cannot be written.
+            They cannot be written, and never were: a file that is full later on ends no watch.
         """
+        try:
+            self._write()
+        except OSError as error:
+            if not self._written:
+                raise
+            before, self._lost = self._lost, error.strerror or str(error)
+            return None if before else self.unkept
+        before, self._lost = self._lost, None
+        return f"--state {self._path}: is written again" if before else None
+
+    @property
+    def unkept(self) -> str | None:
+        """What a new start would do because places cannot be written; None where they are."""
+        if self._lost is None:
+            return None
+        return f"--state {self._path}: {self._lost}: a new start would count again what was read since"
+
+    def _write(self) -> None:
         if self._path is None:
             return
         sources: dict[str, Any] = {s: {n: asdict(p) for n, p in there.items()} for s, there in sorted(self._places.items())}

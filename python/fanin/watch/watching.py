@@ -181,7 +181,9 @@ class Watch:
         # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.
         for source in self.hub.sources:
             self._positions.put(source.name, source.places())
-        self._positions.write()
+        kept = self._positions.write()
+        if kept is not None and said is not None:
+            said(kept)
         bursts = self.hub.gather()
         rules = self._choices.rules
         if rules is not None and self.webhook is not None:
@@ -199,7 +201,7 @@ class Watch:
 
     def missing(self) -> list[str]:
         """Return what one may take for granted, and is not so in the end: records of each source, alerts that arrived."""
-        said = []
+        said = [self._positions.unkept] if self._positions.unkept else []
         for source in self.hub.sources:
             report = self.hub.reports.get(source.name, {})
             if source.failure is None and not any(port["records"] for port in report.get("ports", ())):

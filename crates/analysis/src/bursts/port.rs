@@ -133,7 +133,7 @@ pub struct PortAnalyzer {
     busy_until: u64,
     idle: u64,
     /// Usual step between looks at the queue.
-    patience: Patience,
+    pub(crate) patience: Patience,
     pub(crate) last_in: LastIn,
     from: u64,
     pub(crate) merge: u64,
@@ -258,6 +258,12 @@ impl PortAnalyzer {
         if looks && now > last && last >= self.from && self.patience.misses(now - last) && self.outlasts(now) {
             self.hole(now);
         }
+    }
+
+    /// Time between records in which others are missing, up to now [ps].
+    #[inline]
+    pub(crate) fn unseen_ps(&self) -> u64 {
+        self.totals.hole_ps
     }
 
     /// True if the queue that the last record found would have been sent by now, where the speed is known.

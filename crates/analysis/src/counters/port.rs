@@ -269,6 +269,15 @@ impl CounterPort {
         self.counted.unknown
     }
 
+    /// Time that is unknown because looks are missing [ps].
+    pub fn gap_ps(&self) -> u64 {
+        State::UNKNOWN
+            .iter()
+            .zip(&self.counted.unknown)
+            .find(|(state, _)| **state == State::Gap)
+            .map_or(0, |(_, (time, _))| *time)
+    }
+
     #[inline]
     fn take(&mut self, interval: &Interval, ended: &mut dyn FnMut(CounterBurst)) {
         if interval.end < self.counted.last || interval.end < interval.start {

@@ -233,6 +233,12 @@ impl CounterReport {
         all.filter(|(_, (_, intervals))| *intervals > 0).map(|(state, (ps, _))| (state.name(), ps))
     }
 
+    /// Time that is unknown because looks are missing [ps].
+    #[inline]
+    pub fn gap_ps(&self) -> u64 {
+        self.port.gap_ps()
+    }
+
     /// Ends the port's time; gives its report, and what its counters contradict.
     pub fn finish(mut self) -> (PortReport, Vec<Finding>) {
         let mut last = None;

@@ -7,7 +7,6 @@ pub mod file;
 pub mod manifest;
 pub mod notices;
 pub mod number;
-pub mod prefetch;
 pub mod problem;
 pub mod reader;
 pub mod sorter;

@@ -19,6 +19,8 @@ pub struct Problem {
     pub accepted: Option<Box<str>>,
     /// Suggestion of a correction.
     pub suggestion: Option<Box<str>>,
+    /// True where it asks for a setting, without which no other row can be read either.
+    pub asks: bool,
 }
 
 /// Longest value that a message repeats [characters].
@@ -64,6 +66,13 @@ impl Problem {
     pub fn suggestion(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestion = Some(suggestion.into().into());
         self
+    }
+
+    /// Asks for a setting, which the suggestion names: without it no other row can be read either.
+    #[must_use]
+    pub fn asks(mut self, suggestion: impl Into<String>) -> Self {
+        self.asks = true;
+        self.suggestion(suggestion)
     }
 
     /// Adds a suggestion, if there is one.

@@ -1,13 +1,14 @@
 //! First pass over two captures: the offset of their clocks, and everything else that must be known before the queue can be
 //! counted.
 
-use super::coarse::{Coarse, LONGEST};
+use super::coarse::Coarse;
 use super::envelope::{Delay, Envelope};
-use super::flight::Flight;
-use super::identity::Seen;
+use super::flight::Found;
+use super::identity::{Match, Seen};
+use super::matching::Take;
 use super::rows::{Keeper, Rows};
-use super::side::{NEVER, SOONER};
-use super::{Files, Tick, MOST_HELD};
+use super::side::NEVER;
+use super::{Files, Tick};
 use crate::capture::Connections;
 use crate::input::problem::Failure;
 use crate::input::problem::Problems;
@@ -15,10 +16,6 @@ use fanin_units::{BitRate, BPS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Lead with which the capture before is read, so that each packet behind is known when it leaves [ps].
-const LEAD: i128 = 20_000_000_000;
-/// Packets after which the least delay begins anew, since clocks drift.
-const ANEW: u64 = 256;
 /// Number of packet sizes whose least delays are known each; further ones are taken together in steps of 64 B.
 const SIZES: usize = 64;
 /// Largest number of destinations that is counted.
@@ -77,7 +74,7 @@ impl Alignment {
         let since = float(behind - self.shift - self.zero);
         let apart = self.least + self.by_byte * f64::from(bytes) + self.drift * since;
         // Never too early by rounding, or the quickest packets would leave before they arrive.
-        behind - self.shift - whole(libm::floor(apart + ROUNDING))
+        behind - self.shift - floor(apart + ROUNDING)
     }
 
     /// Least time of a packet of so many bytes, beyond that of all [ps]: its time on links, up to two of them.
@@ -98,10 +95,11 @@ pub fn float(ps: i128) -> f64 {
     i64::try_from(ps).map_or(ps as f64, |ps| ps as f64)
 }
 
-/// A whole number of picoseconds from a float, by the processor's own conversion where it has one.
-fn whole(ps: f64) -> i128 {
+/// The whole number of picoseconds below a float, by the processor's own conversion where it has one.
+fn floor(ps: f64) -> i128 {
     if ps.abs() < 9e18 {
-        i128::from(ps as i64)
+        let whole = ps as i64;
+        i128::from(whole) - i128::from(whole as f64 > ps)
     } else {
         ps as i128
     }
@@ -139,9 +137,7 @@ struct Pass {
     zero: i128,
     shift: i128,
     sizes: BTreeMap<u32, Envelope>,
-    /// Least delay lately, and in the packets before [ps].
-    least: [i128; 2],
-    matched: u64,
+    matched: bool,
     pace: Pace,
     pace_before: Pace,
     before_ends: i128,
@@ -150,11 +146,18 @@ struct Pass {
     destinations: Option<BTreeSet<u64>>,
     /// Host that the last packet behind went to.
     destination: Option<u64>,
-    flight: Flight<u32>,
+    keep: [Keeper; 2],
 }
 
-impl Pass {
-    fn leave(&mut self, seen: &Seen) {
+impl Take for Pass {
+    fn before(&mut self, seen: &Seen) {
+        self.pace_before.left(seen);
+        self.before_ends = seen.time;
+        self.keep[0].push(seen, None);
+    }
+
+    fn behind(&mut self, seen: &Seen, found: Option<&Found<u32>>) {
+        self.keep[1].push(seen, found.map(Found::partner));
         self.pace.left(seen);
         let (first, _) = *self.behind.get_or_insert((seen.time, seen.time));
         self.behind = Some((first, seen.time));
@@ -167,12 +170,10 @@ impl Pass {
                 }
             }
         }
-        let Some((time, bytes)) = self.flight.leave(seen.key, seen.tag, seen.time).map(|held| (held.time, held.what)) else {
-            return;
-        };
+        let Some(Found { time, what: bytes, .. }) = found.copied() else { return };
         self.last_match = seen.time;
         // Times count from the first packet that both have, however long one capture began before the other.
-        if self.matched == 0 {
+        if !std::mem::replace(&mut self.matched, true) {
             self.zero = seen.time - self.shift;
         }
         let delay = seen.time - self.shift - time;
@@ -184,17 +185,6 @@ impl Pass {
             let size = if self.sizes.len() < SIZES { bytes } else { bytes.next_multiple_of(64) };
             self.sizes.entry(size).or_default().add(point);
         }
-        self.least[0] = self.least[0].min(i128::from(delay));
-        self.matched += 1;
-        if self.matched % ANEW == 0 {
-            self.least = [i128::MAX, self.least[0]];
-        }
-    }
-
-    /// Remaining lead of the packets before over those behind, approximately.
-    fn ahead(&self) -> i128 {
-        let least = self.least[0].min(self.least[1]);
-        self.shift + if least == i128::MAX { 0 } else { least } - LEAD
     }
 }
 
@@ -204,7 +194,7 @@ pub struct Aligned {
     /// Connections of the captures before.
     pub connections: Connections,
     /// The packets of both sides, where there was room for them.
-    pub rows: [Option<Arc<Rows>>; 2],
+    pub rows: Option<[Arc<Rows>; 2]>,
 }
 
 /// Reads both captures.
@@ -217,65 +207,31 @@ pub fn align(
     (rate, transfers): (Option<BitRate>, bool),
     tick: Tick<'_>,
 ) -> Result<Aligned, Failure> {
-    let side = |index: usize| files.side(index, coarse.matching, coarse.hosts[index].clone());
-    let (mut before, mut behind) = (side(0), side(1));
-    before.connections = Some(Connections::new(transfers));
-    let mut keep = [Keeper::default(), Keeper::default()];
+    let mut matching = files.matching(coarse);
+    matching.before.connections = Some(Connections::new(transfers));
     let mut pass = Pass {
-        zero: before.peek()?.unwrap_or(0),
+        zero: matching.before.peek()?.unwrap_or(0),
         shift: coarse.shift,
         sizes: BTreeMap::new(),
-        least: [i128::MAX; 2],
-        matched: 0,
+        matched: false,
         pace: Pace::default(),
         pace_before: Pace::default(),
         before_ends: NEVER,
         last_match: NEVER,
         behind: None,
-        destinations: (coarse.matching <= super::identity::Match::InnerFlow).then(BTreeSet::new),
+        destinations: (coarse.matching <= Match::InnerFlow).then(BTreeSet::new),
         destination: None,
-        flight: Flight::default(),
+        keep: [Keeper::default(), Keeper::default()],
     };
     let mut steps = 0_u64;
-    while let Some(leaves) = behind.peek()? {
+    while matching.step(&mut pass)? {
         steps += 1;
-        if steps % 8_192 == 0 && !tick((before.progress() + behind.progress()) / 4.0) {
+        if steps % 8_192 == 0 && !tick(matching.progress() / 2.0) {
             return Err(Failure::Stopped);
         }
-        match before.peek()? {
-            Some(arrives) if arrives <= leaves - pass.ahead() => {
-                let Some(seen) = before.first()? else { continue };
-                pass.pace_before.left(seen);
-                pass.before_ends = seen.time;
-                // One more would double the room that is taken.
-                while pass.flight.front().is_some_and(|(_, held)| held.is_out() || held.time < arrives - LONGEST)
-                    || pass.flight.len() >= MOST_HELD
-                {
-                    pass.flight.pop();
-                }
-                pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
-                keep[0].push(seen);
-                before.skip();
-                let ahead = |by| before.ahead(by).map(|seen| (seen.key, seen.tag));
-                pass.flight.soon([ahead(SOONER), ahead(2 * SOONER)]);
-            }
-            _ => {
-                let Some(seen) = behind.first()? else { continue };
-                pass.leave(seen);
-                keep[1].push(seen);
-                behind.skip();
-                let ahead = |by| behind.ahead(by).map(|seen| (seen.key, seen.tag));
-                pass.flight.soon([ahead(2 * SOONER), ahead(3 * SOONER)]);
-                pass.flight.leaving(ahead(SOONER));
-            }
-        }
     }
-    // Of what is left before, only its end matters.
-    while let Some(seen) = before.first()? {
-        pass.before_ends = seen.time;
-        keep[0].push(seen);
-        before.skip();
-    }
+    let late = matching.late();
+    let (mut before, behind) = (matching.before, matching.behind);
     let ambiguous = [before.ambiguous("before_interface"), behind.ambiguous("behind_interface")];
     let problems: Problems = ambiguous.into_iter().flatten().collect();
     if !problems.is_empty() {
@@ -283,9 +239,9 @@ pub fn align(
     }
     let tick = [&before, &behind].into_iter().filter_map(|side| side.passed.grain.step()).max();
     let connections = before.connections.take().unwrap_or_default();
-    let [kept_before, kept_behind] = keep;
-    let rows = [kept_before.finish(before.passed), kept_behind.finish(behind.passed)];
-    Ok(Aligned { alignment: Alignment { tick, ..pass.finish(rate) }, connections, rows })
+    let [kept_before, kept_behind] = std::mem::take(&mut pass.keep);
+    let rows = kept_before.finish(before.passed).zip(kept_behind.finish(behind.passed)).map(<[_; 2]>::from);
+    Ok(Aligned { alignment: Alignment { tick, late, ..pass.finish(rate) }, connections, rows })
 }
 
 impl Pass {
@@ -314,7 +270,7 @@ impl Pass {
             by_byte,
             by_size,
             longest: (most as f64 - first + slant).max(0.0) as i128 + 1,
-            late: self.flight.late,
+            late: 0,
             behind: (0, 0),
             before_ends: self.before_ends,
             last_match: self.last_match,

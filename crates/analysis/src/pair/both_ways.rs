@@ -14,7 +14,7 @@ const MOST: usize = 1 << 22;
 /// Copies of a packet are captured within this [ps].
 const SOON: i128 = 1_000_000_000_000;
 /// Time by which a packet may come out before it went in, by clocks [ps].
-const SLACK: i64 = 1_000_000_000;
+const SLACK: i64 = super::matching::SLACK as i64;
 
 /// A packet of the connection. Times: on the clock before the port [ps after the capture's first frame].
 #[derive(Clone, Copy, Debug)]
@@ -203,7 +203,7 @@ fn joined(
             flight.push(i128::from(*arrived), (there.key, there.tag), pushed);
             pushed += 1;
         }
-        match flight.leave(seen.key, seen.tag, i128::from(time)).map(|held| held.what) {
+        match flight.leave(seen.key, seen.tag, i128::from(time + SLACK)).map(|found| found.what) {
             Some(index) => put(&mut packets[first + index], Some(times[index]), Some(time)),
             None => {
                 put(&mut passing, None, Some(time));

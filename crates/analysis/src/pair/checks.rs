@@ -4,6 +4,7 @@
 use super::align::{float, Alignment};
 use super::coarse::Way;
 use super::identity::{spread, Match, Seen};
+use super::idle::Apart;
 use super::reader::Left;
 use super::report::{Sums, OFF};
 use super::side::Passed;
@@ -46,6 +47,8 @@ const BELOW: f64 = 0.5;
 const MISSED: f64 = 0.01;
 /// Share of packets that cannot be told from others above which a finding says so.
 const ALIKE: f64 = 0.01;
+/// Share of packets that leave together above which stamps are doubted; shapers in kernels let one in fifty do so.
+const GROUPED: f64 = 0.25;
 /// Flows that are distinguished, and flows that are at hand.
 const FLOWS: usize = 1 << 18;
 const LATELY: usize = 1 << 10;
@@ -145,6 +148,8 @@ pub struct Checks {
     /// Packets with more hops left behind than before, and packets that lost their mark.
     pub risen: u64,
     pub unmarked: u64,
+    /// Packets that left after one of their own flow that had arrived later, and by how much it had, at most [ps].
+    behind_own: (u64, i128),
 }
 
 impl Checks {
@@ -162,6 +167,12 @@ impl Checks {
             self.holed.add(time, bytes);
             self.missing = (self.missing.0 + missing.0 as f64, self.missing.1 + missing.1 as f64);
         }
+    }
+
+    /// A packet left after one of its own flow that had arrived later by so much [ps].
+    #[inline]
+    pub fn behind_own_flow(&mut self, late: i128) {
+        self.behind_own = (self.behind_own.0 + 1, self.behind_own.1.max(late));
     }
 
     /// The packet before is not that which arrived before.
@@ -212,6 +223,26 @@ impl Checks {
             hint:
                 "these were lost behind the port or by the second capture: tcpdump -B 65536 -s 128, and capture right behind it"
                     .into(),
+        })
+    }
+
+    fn flow_order(&self, sums: &Sums) -> Option<Finding> {
+        let (packets, late) = self.behind_own;
+        let share = packets as f64 / sums.matched.max(1) as f64;
+        (share > SHUFFLED).then(|| Finding {
+            code: "flow_order",
+            level: Level::Doubt,
+            place: String::new(),
+            count: packets,
+            bytes: None,
+            words: format!(
+                "{} ({:.1} %) left after one of their own flow that had arrived up to {} later, and hardly a port changes the order within a \
+                 flow: stamps are off by as much, or between the captures there are several ways",
+                count(packets, "packet"),
+                100.0 * share,
+                span_of(late)
+            ),
+            hint: "stamp in hardware, or in one queue of the NIC; capture right before and right behind the port".into(),
         })
     }
 
@@ -274,7 +305,7 @@ impl Checks {
     pub fn findings(
         &self,
         names: [&[String]; 2],
-        (pair, sums, known): (&Pair, &Sums, &Known),
+        (pair, sums, known, apart): (&Pair, &Sums, &Known, Option<Apart>),
         passed: [&Passed; 2],
         findings: &mut Vec<Finding>,
     ) {
@@ -290,10 +321,12 @@ impl Checks {
                 pair.rate.and_then(|given| speed(given, sums)),
                 lost_before(missed, sums),
                 other_ingress(missed, sums),
-                stepped(alignment, sums),
+                stepped(alignment, sums, apart).or_else(|| unsteady(apart)),
+                self.flow_order(sums),
+                grouped(alignment, sums),
             ]
         };
-        let rest = if whole { rest() } else { [const { None }; 4] };
+        let rest = if whole { rest() } else { [const { None }; 6] };
         let of_both = [swapped, indistinct(sums, passed), self.lost_behind(sums.dropped)].into_iter().chain(rest);
         findings.extend(of_both.flatten().map(|finding| Finding { place: both.clone(), ..finding }));
         for (place, passed) in [before, behind].iter().zip(passed) {
@@ -414,8 +447,8 @@ fn other_ingress(missed: u64, sums: &Sums) -> Option<Finding> {
 }
 
 /// Finding about a clock that was set: from one moment on, all packets that do not wait take longer, or less long, by the same
-/// time. A queue that stands does not stand still, and one that is full drops packets.
-fn stepped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
+/// time. A queue that stands does not stand still, and one that is full drops packets; or packets stand so long before an idle port.
+fn stepped(alignment: &Alignment, sums: &Sums, apart: Option<Apart>) -> Option<Finding> {
     let above = &alignment.above;
     let alike = |parts: &[f64]| {
         let (low, high) = parts.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), part| (low.min(*part), high.max(*part)));
@@ -427,7 +460,7 @@ fn stepped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
         ((left - right).abs() > STEP).then_some(right - left)
     })?;
     let few = (sums.dropped as f64) < AGAINST * sums.matched as f64;
-    few.then(|| Finding {
+    (few || apart.is_some_and(|apart| apart.parts >= PARTS)).then(|| Finding {
         code: "clock_step",
         level: Level::Doubt,
         place: String::new(),
@@ -440,6 +473,47 @@ fn stepped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
         ),
         hint: "waits on one side of that moment are wrong by as much: analyse the time before and after it apart (--stop, --start), and \
                slew the clock instead of setting it"
+            .into(),
+    })
+}
+
+/// Finding about packets that leave together, as no line sends them.
+fn grouped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
+    let share = sums.together as f64 / sums.busy.max(1) as f64;
+    let tick = alignment.tick.unwrap_or(0) as f64;
+    let frame = sums.busy_bytes as f64 / sums.busy.max(1) as f64 * BPS / alignment.rate.max(1.0);
+    let faster = sums.busy_bytes as f64 * BPS > ABOVE * alignment.rate * sums.busy_time as f64;
+    if sums.busy < ROW || share < GROUPED || faster || tick > frame / 4.0 {
+        return None;
+    }
+    let between = sums.busy_time / u128::from(sums.busy - sums.together).max(1);
+    Some(Finding {
+        code: "grouped_stamps",
+        level: Level::Doubt,
+        place: String::new(),
+        count: sums.together,
+        bytes: None,
+        words: format!(
+            "{:.0} % of the packets that left right behind another did so in less than a quarter of the time that it takes on the wire, in groups \
+             {} apart: if stamps behind are given to groups (interrupt coalescing), waits are off by as much; a shaper that lets groups go does so",
+            100.0 * share,
+            span(u64::try_from(between).unwrap_or(u64::MAX))
+        ),
+        hint: "turn coalescing off where the capture behind is taken (ethtool -C IF rx-usecs 0), or stamp in hardware".into(),
+    })
+}
+
+/// Finding about clocks that are not apart by as much all the time, however that came.
+fn unsteady(apart: Option<Apart>) -> Option<Finding> {
+    let apart = apart?;
+    Some(Finding {
+        code: "unsteady_clock",
+        level: Level::Doubt,
+        place: String::new(),
+        count: apart.parts as u64,
+        bytes: None,
+        words: apart.words(),
+        hint: "stamp both captures by one clock (one host, or PTP); or analyse shorter parts of the time (--start, --stop)"
             .into(),
     })
 }

@@ -1,45 +1,46 @@
-//! Packets that arrived at the port and have not been seen behind it yet.
+//! Packets that arrived at the port and have not been seen behind it yet, and the search among them.
 
-use super::side::NEVER;
-use crate::input::prefetch::prefetch;
-use std::collections::VecDeque;
+use super::matching::Partner;
+use fanin_units::prefetch;
 use std::hash::{BuildHasher, RandomState};
 
-const NONE: u64 = u64::MAX;
-const NO_CHAIN: u32 = u32::MAX;
-/// Wait of a packet that has not been seen behind the port.
-const NOT_OUT: i64 = i64::MIN;
-const MOST_WAIT: i128 = i64::MAX as i128;
+/// No slot, and no chain.
+const NONE: u32 = u32::MAX;
 
-/// Packets of a chain in front of a packet and after it, by the number of places to each; 0: there is none.
+/// Slots of the packets in front of a packet and after it, in a chain or in order of arrival.
 type Links = [u32; 2];
 
 /// A packet at the port. There are up to a million of them: one fills a line of the cache.
 #[derive(Clone, Debug)]
-pub struct Held<T> {
-    /// Arrival of the packet [ps].
-    pub time: i128,
+struct Held<T> {
+    /// Arrival of the packet after the first of all [ps].
+    time: i64,
+    /// Number of the packet among all that arrived.
+    number: u64,
     key: u64,
     tag: u64,
-    /// Time from its arrival until it was seen behind the port, on the clock before it [ps].
-    wait: i64,
-    /// Links to packets that have its key and tag, and to those that have its key.
+    /// Links to packets that have its key and tag, to those that have its key, and to all.
     equal: Links,
     alike: Links,
+    age: Links,
+    what: T,
+}
+
+/// A packet that has been found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found<T> {
+    pub number: u64,
+    /// Number of a packet that would have been found without it, of the same identity.
+    pub rival: Option<u64>,
+    /// Time of its arrival [ps].
+    pub time: i128,
     pub what: T,
 }
 
-impl<T> Held<T> {
-    /// Time at which the packet was seen behind the port, on the clock before it [ps].
-    #[inline]
-    pub fn out(&self) -> Option<i128> {
-        self.is_out().then(|| self.time + i128::from(self.wait))
-    }
-
-    /// True if the packet was seen behind the port.
-    #[inline]
-    pub fn is_out(&self) -> bool {
-        self.wait != NOT_OUT
+impl<T> Found<T> {
+    /// The packet, and its rival, by number.
+    pub fn partner(&self) -> Partner {
+        Partner { number: self.number, rival: self.rival }
     }
 }
 
@@ -47,10 +48,9 @@ impl<T> Held<T> {
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     name: u64,
-    last: u64,
-    /// Number of the first packet that arrived after the last that left, as far as that was followed; [`NONE`]: all arrived
-    /// before.
-    later: u64,
+    last: u32,
+    /// The first packet that arrived after the last that left, as far as that was followed; [`NONE`]: all arrived before.
+    later: u32,
     /// The next chain in the same place of the index, or that is free.
     next: u32,
     /// Marks of the place without this chain.
@@ -67,7 +67,7 @@ struct Place {
 }
 
 impl Place {
-    const FREE: Place = Place { chain: NO_CHAIN, marks: 0 };
+    const FREE: Place = Place { chain: NONE, marks: 0 };
 }
 
 /// Chains by the hash of their identity.
@@ -133,7 +133,7 @@ impl Index {
         }
     }
 
-    fn add(&mut self, name: u64, number: u64) {
+    fn add(&mut self, name: u64, slot: u32) {
         // Two chains share a place, the later one in front: earlier ones are mostly of packets that were dropped.
         if self.used >= 2 * self.places.len() {
             let all = std::mem::take(&mut self.places);
@@ -150,10 +150,10 @@ impl Index {
         }
         let place = self.place(name);
         let Place { chain: next, marks: below } = self.places[place];
-        let chain = Chain { name, last: number, later: number, next, below };
+        let chain = Chain { name, last: slot, later: slot, next, below };
         let at = match self.free {
             Some(at) => {
-                self.free = Some(self.chains[at as usize].next).filter(|next| *next != NO_CHAIN);
+                self.free = Some(self.chains[at as usize].next).filter(|next| *next != NONE);
                 self.chains[at as usize] = chain;
                 at
             }
@@ -171,7 +171,7 @@ impl Index {
         let place = self.place(self.chains[gone as usize].name);
         let next = self.chains[gone as usize].next;
         if self.places[place].chain == gone {
-            let marks = if next == NO_CHAIN { 0 } else { self.chains[gone as usize].below };
+            let marks = if next == NONE { 0 } else { self.chains[gone as usize].below };
             self.places[place] = Place { chain: next, marks };
         } else {
             // Its mark stays, which costs a look at most.
@@ -184,44 +184,45 @@ impl Index {
                 at = chain.next;
             }
         }
-        self.chains[gone as usize].next = self.free.unwrap_or(NO_CHAIN);
+        self.chains[gone as usize].next = self.free.unwrap_or(NONE);
         self.free = Some(gone);
         self.used -= 1;
     }
 }
 
-/// Packets at the port, in order of arrival; they go by numbers.
+/// Packets at the port, in slots; they are numbered in order of arrival.
 #[derive(Clone, Debug)]
 pub struct Flight<T> {
-    held: VecDeque<Held<T>>,
-    /// Number of the first packet that is kept.
-    first: u64,
+    slots: Vec<Held<T>>,
+    /// Slots without a packet, the packets that are there, and the earliest and latest of these.
+    free: Vec<u32>,
+    count: usize,
+    ends: Links,
     by_name: Index,
     /// Index by key alone; made once a packet comes out without tag, and then kept.
     by_key: Option<Index>,
-    /// The latest arrival that was seen behind.
-    pub last: Option<u64>,
-    latest: i128,
-    /// Packets that left after one that had arrived later.
-    pub overtaken: u64,
+    /// Time of the first arrival [ps]; none has arrived yet without one.
+    zero: Option<i128>,
+    /// Number of the next packet that arrives, and that of the latest arrival that was seen behind.
+    next: u64,
+    last: Option<u64>,
     /// Largest number of places by which a packet was late; also of packets of one moment, whose order stamps do not tell.
     pub late: u64,
-    /// Packets that left while another of their identity was at the port, of which it may have been either.
-    pub alike: u64,
 }
 
 impl<T> Default for Flight<T> {
     fn default() -> Self {
         Flight {
-            held: VecDeque::new(),
-            first: 0,
+            slots: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+            ends: [NONE; 2],
             by_name: Index::default(),
             by_key: None,
+            zero: None,
+            next: 0,
             last: None,
-            latest: NEVER,
-            overtaken: 0,
             late: 0,
-            alike: 0,
         }
     }
 }
@@ -231,19 +232,46 @@ fn name(key: u64, tag: u64) -> u64 {
     (key.rotate_left(29) ^ tag).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ key
 }
 
-impl<T> Flight<T> {
-    pub fn len(&self) -> usize {
-        self.held.len()
-    }
-
+impl<T: Copy> Flight<T> {
     /// Adds a packet that arrives at the port.
     pub fn push(&mut self, time: i128, (key, tag): (u64, u64), what: T) {
-        let number = self.first + self.held.len() as u64;
-        self.held.push_back(Held { time, key, tag, wait: NOT_OUT, equal: [0; 2], alike: [0; 2], what });
-        append(&mut self.by_name, &mut self.held, self.first, (name(key, tag), number), |held| &mut held.equal);
-        if let Some(index) = &mut self.by_key {
-            append(index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
+        let [_, latest] = self.ends;
+        let held = Held {
+            time: self.since(time),
+            number: self.next,
+            key,
+            tag,
+            equal: [NONE; 2],
+            alike: [NONE; 2],
+            age: [latest, NONE],
+            what,
+        };
+        self.next += 1;
+        self.count += 1;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = held;
+                slot
+            }
+            None => {
+                self.slots.push(held);
+                self.slots.len() as u32 - 1
+            }
+        };
+        match self.slots.get_mut(latest as usize) {
+            Some(latest) => latest.age[1] = slot,
+            None => self.ends[0] = slot,
         }
+        self.ends[1] = slot;
+        append(&mut self.by_name, &mut self.slots, (name(key, tag), slot), |held| &mut held.equal);
+        if let Some(index) = &mut self.by_key {
+            append(index, &mut self.slots, (key, slot), |held| &mut held.alike);
+        }
+    }
+
+    /// A time after the first arrival [ps]; years after it, and before, are as far as can be told.
+    fn since(&mut self, time: i128) -> i64 {
+        (time - *self.zero.get_or_insert(time)).clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
     /// Hints that packets are pushed soon, or leave: of the second of them the place in the index is fetched, of the first, whose place is
@@ -261,7 +289,7 @@ impl<T> Flight<T> {
     /// Hints that a packet leaves soon, whose chain is there by now: it is fetched itself.
     #[inline]
     pub fn leaving(&self, packet: Option<(u64, u64)>) {
-        if let Some(held) = self.newest(packet).and_then(|chain| self.held.get((chain.last - self.first) as usize)) {
+        if let Some(held) = self.newest(packet).and_then(|chain| self.slots.get(chain.last as usize)) {
             prefetch(held);
         }
     }
@@ -270,43 +298,33 @@ impl<T> Flight<T> {
         packet.and_then(|(key, tag)| self.by_name.newest(name(key, tag)))
     }
 
-    /// Finds the packet of that identity that leaves at `out`: of equal ones the earliest after the last that left, as a port
-    /// keeps the order; if there is none, the latest before it. [`Flight::alike`] counts if `out` is on the clock before the
-    /// port.
-    pub fn leave(&mut self, key: u64, tag: u64, out: i128) -> Option<&mut Held<T>> {
-        let after = self.last.map_or(0, |last| last + 1);
-        let mut found = self.earliest_after(name(key, tag), after);
+    /// Finds the packet of that identity that leaves, and takes it away: of equal ones the earliest after the last that left, as a port keeps
+    /// the order; if there is none that arrived until then, the latest before it.
+    pub fn leave(&mut self, key: u64, tag: u64, until: i128) -> Option<Found<T>> {
+        let sought = Sought { after: self.last.map_or(0, |last| last + 1), until: self.since(until) };
+        let equal: LinksOf<T> = |held| &mut held.equal;
+        let mut found = choose(&mut self.by_name, &mut self.slots, (name(key, tag), sought), equal);
         if found.is_none() && tag != 0 {
             // The one whose tag was not captured.
-            found = self.earliest_after(name(key, 0), after);
+            found = choose(&mut self.by_name, &mut self.slots, (name(key, 0), sought), equal);
         } else if found.is_none() {
             self.tagless();
-            let Flight { held, by_key, first, .. } = self;
-            found = by_key.as_mut().and_then(|index| choose(index, held, *first, (key, after), |held| &mut held.alike));
+            let Flight { slots, by_key, .. } = self;
+            found = by_key.as_mut().and_then(|index| choose(index, slots, (key, sought), |held| &mut held.alike));
             found = found.map(|choice| Choice { of_key: true, ..choice });
         }
-        let Choice { number, next, .. } = found?;
-        // One that is captured ahead and has not arrived yet is no rival.
-        let rival = next.and_then(|next| self.held.get((next - self.first) as usize));
-        self.alike += u64::from(rival.is_some_and(|rival| rival.time <= out));
-        match (found, &self.by_key) {
-            (Some(Choice { of_key: false, chain, .. }), None) => {
-                unlink(&mut self.by_name, &mut self.held, self.first, (chain, number), |held| &mut held.equal);
-            }
-            _ => self.forget(number),
+        let Choice { slot, next, chain, of_key } = found?;
+        let rival = self.slots.get(next as usize).map(|rival| rival.number);
+        if !of_key && self.by_key.is_none() {
+            unlink(&mut self.by_name, &mut self.slots, (chain, slot), equal);
+            self.remove(slot);
+        } else {
+            self.forget(slot);
         }
-        self.late = self.late.max(after.saturating_sub(number + 1));
+        let Held { number, time, what, .. } = self.slots[slot as usize];
+        self.late = self.late.max(sought.after.saturating_sub(number + 1));
         self.last = self.last.max(Some(number));
-        let held = self.held.get_mut((number - self.first) as usize)?;
-        self.overtaken += u64::from(held.time < self.latest);
-        self.latest = self.latest.max(held.time);
-        // A wait of months is none.
-        held.wait = (out - held.time).clamp(-MOST_WAIT, MOST_WAIT) as i64;
-        Some(held)
-    }
-
-    fn earliest_after(&mut self, name: u64, after: u64) -> Option<Choice> {
-        choose(&mut self.by_name, &mut self.held, self.first, (name, after), |held| &mut held.equal)
+        Some(Found { number, rival, time: self.zero.unwrap_or(0) + i128::from(time), what })
     }
 
     /// Adds an index by which packets are found by their keys alone.
@@ -315,55 +333,67 @@ impl<T> Flight<T> {
             return;
         }
         let mut index = Index::default();
-        for at in 0..self.held.len() {
-            if !self.held[at].is_out() {
-                let (key, number) = (self.held[at].key, self.first + at as u64);
-                append(&mut index, &mut self.held, self.first, (key, number), |held| &mut held.alike);
-            }
+        let [mut slot, _] = self.ends;
+        while let Some(held) = self.slots.get(slot as usize) {
+            let (key, next) = (held.key, held.age[1]);
+            append(&mut index, &mut self.slots, (key, slot), |held| &mut held.alike);
+            slot = next;
         }
         self.by_key = Some(index);
     }
 
-    /// Takes a packet out of the chains.
-    fn forget(&mut self, number: u64) {
-        let Some(held) = self.held.get((number - self.first) as usize) else { return };
-        let (key, tag) = (held.key, held.tag);
+    /// Takes a packet out of the chains, and away.
+    fn forget(&mut self, slot: u32) {
+        let Held { key, tag, .. } = self.slots[slot as usize];
         if let Some(chain) = self.by_name.find(name(key, tag)) {
-            unlink(&mut self.by_name, &mut self.held, self.first, (chain, number), |held| &mut held.equal);
+            unlink(&mut self.by_name, &mut self.slots, (chain, slot), |held| &mut held.equal);
         }
         if let Some((index, chain)) = self.by_key.as_mut().and_then(|index| index.find(key).map(|chain| (index, chain))) {
-            unlink(index, &mut self.held, self.first, (chain, number), |held| &mut held.alike);
+            unlink(index, &mut self.slots, (chain, slot), |held| &mut held.alike);
+        }
+        self.remove(slot);
+    }
+
+    /// Takes a packet away that is in no chain.
+    fn remove(&mut self, slot: u32) {
+        let [before, behind] = self.slots[slot as usize].age;
+        match self.slots.get_mut(before as usize) {
+            Some(before) => before.age[1] = behind,
+            None => self.ends[0] = behind,
+        }
+        match self.slots.get_mut(behind as usize) {
+            Some(behind) => behind.age[0] = before,
+            None => self.ends[1] = before,
+        }
+        self.free.push(slot);
+        self.count -= 1;
+    }
+
+    /// Takes packets away that arrived before a time, and the earliest of more than `most`.
+    #[inline]
+    pub fn expire(&mut self, before: i128, most: usize) {
+        let before = self.since(before);
+        while let Some(held) = self.slots.get(self.ends[0] as usize) {
+            if held.time >= before && self.count <= most {
+                break;
+            }
+            self.forget(self.ends[0]);
         }
     }
+}
 
-    /// Packets of these numbers that have not been seen behind.
-    pub fn unseen(&self, from: u64, to: u64) -> impl Iterator<Item = &T> {
-        let at = |number: u64| (number.saturating_sub(self.first) as usize).min(self.held.len());
-        self.held.range(at(from)..at(to).max(at(from))).filter(|held| !held.is_out()).map(|held| &held.what)
-    }
-
-    /// The earliest packet, and its number.
-    pub fn front(&self) -> Option<(u64, &Held<T>)> {
-        self.held.front().map(|held| (self.first, held))
-    }
-
-    /// Removes the earliest packet; false if there is none.
-    pub fn pop(&mut self) -> bool {
-        let Some(held) = self.held.front() else { return false };
-        if !held.is_out() {
-            self.forget(self.first);
-        }
-        self.held.pop_front();
-        self.first += 1;
-        true
-    }
+/// Packets that are sought: those of numbers from `after` on, which arrived `until` then, rather than others.
+#[derive(Clone, Copy)]
+struct Sought {
+    after: u64,
+    until: i64,
 }
 
 /// A packet of a chain, and the packet that would be chosen without it.
 #[derive(Clone, Copy)]
 struct Choice {
-    number: u64,
-    next: Option<u64>,
+    slot: u32,
+    next: u32,
     chain: u32,
     /// True if the chain has packets of equal key, whatever their tags are.
     of_key: bool,
@@ -373,70 +403,52 @@ struct Choice {
 type LinksOf<T> = fn(&mut Held<T>) -> &mut Links;
 
 /// Puts a packet at the end of its chain.
-fn append<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (name, number): (u64, u64), links: LinksOf<T>) {
+fn append<T>(index: &mut Index, slots: &mut [Held<T>], (name, slot): (u64, u32), links: LinksOf<T>) {
     let Some(at) = index.find(name) else {
-        index.add(name, number);
+        index.add(name, slot);
         return;
     };
     let chain = &mut index.chains[at as usize];
-    let before = std::mem::replace(&mut chain.last, number);
+    let before = std::mem::replace(&mut chain.last, slot);
     if chain.later == NONE {
-        chain.later = number;
+        chain.later = slot;
     }
-    let places = (number - before) as u32;
-    links(&mut held[(before - first) as usize])[1] = places;
-    links(&mut held[(number - first) as usize])[0] = places;
+    links(&mut slots[before as usize])[1] = slot;
+    links(&mut slots[slot as usize])[0] = before;
 }
 
-/// The earliest of a chain from `after` on, or else the latest before.
-fn choose<T>(
-    index: &mut Index,
-    held: &mut VecDeque<Held<T>>,
-    first: u64,
-    (name, after): (u64, u64),
-    links: LinksOf<T>,
-) -> Option<Choice> {
+/// The earliest of a chain that is sought, or else the latest before; where there is none either, the earliest after.
+fn choose<T>(index: &mut Index, slots: &mut [Held<T>], (name, sought): (u64, Sought), links: LinksOf<T>) -> Option<Choice> {
     let at = index.find(name)?;
     let chain = &mut index.chains[at as usize];
     // What left last only grows: each packet is passed over once.
-    while chain.later != NONE && chain.later < after {
-        chain.later = behind(chain.later, links(&mut held[(chain.later - first) as usize])).unwrap_or(NONE);
+    while slots.get(chain.later as usize).is_some_and(|held| held.number < sought.after) {
+        chain.later = links(&mut slots[chain.later as usize])[1];
     }
-    let late = chain.later == NONE;
-    let number = if late { chain.last } else { chain.later };
-    let links = links(&mut held[(number - first) as usize]);
-    let next = if late { before(number, links) } else { behind(number, links) };
-    Some(Choice { number, next, chain: at, of_key: false })
-}
-
-/// The packet of a chain in front of another.
-#[inline]
-fn before(number: u64, [places, _]: &Links) -> Option<u64> {
-    (*places > 0).then(|| number - u64::from(*places))
-}
-
-/// The packet of a chain after another.
-#[inline]
-fn behind(number: u64, [_, places]: &Links) -> Option<u64> {
-    (*places > 0).then(|| number + u64::from(*places))
+    let earlier = match slots.get_mut(chain.later as usize) {
+        None => chain.last,
+        Some(later) if later.time > sought.until => links(later)[0],
+        Some(_) => NONE,
+    };
+    let slot = if earlier == NONE { chain.later } else { earlier };
+    let [before, behind] = *links(&mut slots[slot as usize]);
+    Some(Choice { slot, next: if earlier == NONE { behind } else { before }, chain: at, of_key: false })
 }
 
 /// Takes a packet out of its chain.
-fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (at, number): (u32, u64), links: LinksOf<T>) {
-    let own = *links(&mut held[(number - first) as usize]);
-    let (before, behind) = (before(number, &own), behind(number, &own));
+fn unlink<T>(index: &mut Index, slots: &mut [Held<T>], (at, slot): (u32, u32), links: LinksOf<T>) {
+    let [before, behind] = *links(&mut slots[slot as usize]);
     let chain = &mut index.chains[at as usize];
-    if chain.later == number {
-        chain.later = behind.unwrap_or(NONE);
+    if chain.later == slot {
+        chain.later = behind;
     }
-    let places = before.zip(behind).map_or(0, |(before, behind)| (behind - before) as u32);
-    if let Some(before) = before {
-        links(&mut held[(before - first) as usize])[1] = places;
+    if let Some(before) = slots.get_mut(before as usize) {
+        links(before)[1] = behind;
     }
-    match (before, behind) {
-        (_, Some(behind)) => links(&mut held[(behind - first) as usize])[0] = places,
-        (Some(before), None) => chain.last = before,
-        (None, None) => index.remove(at),
+    match (slots.get_mut(behind as usize), before) {
+        (Some(behind), before) => links(behind)[0] = before,
+        (None, NONE) => index.remove(at),
+        (None, before) => chain.last = before,
     }
 }
 
@@ -444,10 +456,14 @@ fn unlink<T>(index: &mut Index, held: &mut VecDeque<Held<T>>, first: u64, (at, n
 mod tests {
     use super::*;
 
-    fn pop<T: Clone>(flight: &mut Flight<T>) -> Option<Held<T>> {
-        let held = flight.front().map(|(_, held)| held.clone());
-        assert_eq!(flight.pop(), held.is_some());
-        held
+    /// A time after all arrivals.
+    const LATE: i128 = 1 << 60;
+
+    /// Removes the earliest packet.
+    fn pop<T: Copy>(flight: &mut Flight<T>) -> Option<T> {
+        let what = flight.slots.get(flight.ends[0] as usize).map(|held| held.what);
+        flight.expire(i128::MIN / 2, flight.count.saturating_sub(1));
+        what
     }
 
     #[test]
@@ -456,31 +472,40 @@ mod tests {
         for (i, key) in [7, 7, 8, 7].into_iter().enumerate() {
             flight.push(i as i128, (key, 0), i);
         }
-        assert_eq!(flight.leave(7, 0, 10).unwrap().what, 0);
-        assert_eq!(flight.leave(8, 0, 11).unwrap().what, 2);
-        assert_eq!(flight.leave(7, 0, 12).unwrap().what, 3, "the second was dropped: the third packet has left already");
-        assert_eq!((flight.leave(7, 0, 13).unwrap().what, flight.overtaken), (1, 1), "unless it comes after all");
-        assert!(flight.leave(7, 0, 14).is_none());
-        let outs: Vec<_> = std::iter::from_fn(|| pop(&mut flight)).map(|held| held.out().unwrap()).collect();
-        assert_eq!(outs, [10, 13, 11, 12]);
+        let mut leave = |key: u64| flight.leave(key, 0, LATE).map(|found| (found.what, found.rival, found.time));
+        assert_eq!(leave(7), Some((0, Some(1), 0)));
+        assert_eq!(leave(8), Some((2, None, 2)));
+        assert_eq!(leave(7), Some((3, None, 3)), "the second was dropped: the third packet has left already");
+        assert_eq!(leave(7), Some((1, None, 1)), "unless it comes after all");
+        assert_eq!((leave(7), flight.late, flight.count), (None, 2, 0));
     }
 
     #[test]
-    fn alike_are_those_that_were_at_the_port_together() {
+    fn packets_that_have_not_arrived_yet_leave_last() {
         let mut flight = Flight::default();
-        let mut leave = |arrivals: &[i128], outs: &[i128]| {
-            arrivals.iter().for_each(|time| flight.push(*time, (1, 5), ()));
-            let before = flight.alike;
-            outs.iter().for_each(|out| assert!(flight.leave(1, 5, *out).is_some()));
-            while flight.pop() {}
-            flight.alike - before
-        };
-        // Three at once: the third is the only one that is left.
-        assert_eq!(leave(&[0, 1, 2], &[10, 11, 12]), 2);
-        // What was read ahead but arrived later is another packet for certain, also where it is dropped.
-        assert_eq!(leave(&[20, 31], &[30, 41]), 0);
-        assert_eq!(leave(&[50, 61], &[60]), 0);
-        assert_eq!(leave(&[70, 71], &[80]), 1);
+        for (time, key) in [(0, 7), (1, 8), (50, 7), (60, 7)] {
+            flight.push(time, (key, 0), ());
+        }
+        let mut leave = |key: u64, until: i128| flight.leave(key, 0, until).map(|found| (found.number, found.rival));
+        assert_eq!(leave(8, 10), Some((1, None)));
+        assert_eq!(leave(7, 10), Some((0, None)), "overtaken, rather than one that comes later");
+        assert_eq!(leave(7, 10), Some((2, Some(3))), "the only ones there are, if clocks are off");
+        assert_eq!(leave(7, 70), Some((3, None)));
+    }
+
+    #[test]
+    fn old_packets_go_and_the_earliest_of_too_many() {
+        let mut flight = Flight::default();
+        (0..10).for_each(|i| flight.push(i, (i as u64, 1), i));
+        flight.expire(3, 100);
+        assert_eq!((flight.count, flight.leave(2, 1, LATE)), (7, None));
+        assert!(flight.leave(5, 1, LATE).is_some());
+        flight.expire(0, 4);
+        assert_eq!((flight.count, flight.leave(4, 1, LATE)), (4, None));
+        assert!(flight.leave(6, 1, LATE).is_some_and(|found| found.number == 6 && found.what == 6));
+        // Slots are used again.
+        (10..14).for_each(|i| flight.push(i, (i as u64, 1), i));
+        assert_eq!((flight.count, flight.slots.len()), (7, 10));
     }
 
     #[test]
@@ -489,13 +514,13 @@ mod tests {
         for (i, tag) in [5, 6, 0].into_iter().enumerate() {
             flight.push(0, (1, tag), i);
         }
-        assert_eq!(flight.leave(1, 6, 0).unwrap().what, 1);
-        assert_eq!(flight.leave(1, 9, 0).unwrap().what, 2, "the one whose tag was not captured");
-        assert!(flight.leave(1, 9, 0).is_none());
-        assert_eq!(flight.leave(1, 0, 0).unwrap().what, 0, "any");
+        assert_eq!(flight.leave(1, 6, LATE).unwrap().what, 1);
+        assert_eq!(flight.leave(1, 9, LATE).unwrap().what, 2, "the one whose tag was not captured");
+        assert!(flight.leave(1, 9, LATE).is_none());
+        assert_eq!(flight.leave(1, 0, LATE).unwrap().what, 0, "any");
         flight.push(0, (1, 5), 3);
-        while flight.pop() {}
-        assert!(flight.leave(1, 5, 0).is_none() && flight.len() == 0);
+        while pop(&mut flight).is_some() {}
+        assert!(flight.leave(1, 5, LATE).is_none() && flight.count == 0);
     }
 
     /// As a list is searched from end to end.
@@ -514,6 +539,13 @@ mod tests {
             self.2 = self.2.max(Some(found));
             Some(found)
         }
+
+        /// Removes the earliest packet that has not left.
+        fn pop(&mut self) -> Option<usize> {
+            let first = (self.1..self.0.len()).find(|i| !self.0[*i].2);
+            self.1 = first.map_or(self.0.len(), |first| first + 1);
+            first
+        }
     }
 
     #[test]
@@ -529,23 +561,21 @@ mod tests {
             for step in 0..20_000_u64 {
                 let (key, tag) = (below(keys), if below(20) == 0 { 0 } else { 1 + below(3) });
                 match below(5) {
-                    0 | 1 if flight.len() < 300 => {
+                    0 | 1 if flight.count < 300 => {
                         flight.push(step as i128, (key, tag), simple.0.len());
                         simple.0.push((key, tag, false));
                     }
                     4 => {
-                        assert_eq!(pop(&mut flight).map(|held| held.what), (simple.1 < simple.0.len()).then_some(simple.1));
-                        simple.1 = (simple.1 + 1).min(simple.0.len());
+                        assert_eq!(pop(&mut flight), simple.pop());
                     }
                     _ => {
                         let expected = simple.leave(key, tag);
-                        assert_eq!(flight.leave(key, tag, step as i128).map(|held| held.what), expected, "{keys} {step}");
+                        assert_eq!(flight.leave(key, tag, LATE).map(|found| found.what), expected, "{keys} {step}");
                         found += u64::from(expected.is_some());
                     }
                 }
             }
             assert!(found > 200 && flight.by_key.is_some(), "{keys}: {found}");
-            assert!(keys > 100 || flight.alike > 1_000);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Flows of the packets that are at the port: a packet carries the place of its flow instead of addresses and ports.
 
 use super::identity::{spread, Seen};
+use super::side::NEVER;
 use crate::capture::FlowKey;
 
 /// Number of flows that are at hand.
@@ -17,6 +18,8 @@ struct Slot {
     number: Option<u32>,
     /// Packets at the port.
     packets: u32,
+    /// The latest arrival of those that have left [ps].
+    latest: i128,
     /// True once it was asked if the flow is new.
     asked: bool,
     /// Place among those at hand.
@@ -57,7 +60,8 @@ impl Flows {
         if self.slots.get(before as usize).is_some_and(|slot| slot.packets == 0) {
             self.free.push(before);
         }
-        let slot = Slot { key: seen.flow, to: seen.hosts.1, number: None, packets: 1, asked: false, place: place as u16 };
+        let slot =
+            Slot { key: seen.flow, to: seen.hosts.1, number: None, packets: 1, latest: NEVER, asked: false, place: place as u16 };
         let at = match self.free.pop() {
             Some(at) => {
                 self.slots[at as usize] = slot;
@@ -80,6 +84,17 @@ impl Flows {
         if slot.packets == 0 && self.lately[usize::from(slot.place)] != at {
             self.free.push(at);
         }
+    }
+
+    /// Takes a packet's departure, by its arrival [ps]; gives by how much it arrived before one of its flow that has left [ps].
+    #[inline]
+    pub fn left(&mut self, at: u32, arrived: i128) -> Option<i128> {
+        let latest = &mut self.slots[at as usize].latest;
+        if arrived >= *latest {
+            *latest = arrived;
+            return None;
+        }
+        Some(*latest - arrived)
     }
 
     /// True when it is asked of a slot for the first time: its flow may be new.
@@ -124,6 +139,8 @@ mod tests {
         let first = flows.take(&seen(0));
         assert!(flows.may_be_new(first) && flows.take(&seen(0)) == first && !flows.may_be_new(first));
         assert_eq!(flows.number(first, |key| Ok::<_, ()>(u32::from(key.2))), Ok(6));
+        let late = [5, 9, 9, 7, 10].map(|arrived| flows.left(first, arrived));
+        assert_eq!(late, [None, None, None, Some(2), None]);
         // Another flow takes the place, and the packets of the first are still known.
         let other = flows.take(&seen(1));
         assert_ne!(first, other);

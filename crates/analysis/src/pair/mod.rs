@@ -11,12 +11,15 @@ mod envelope;
 mod flight;
 mod flows;
 mod identity;
+mod idle;
+mod matching;
 mod reader;
 mod report;
 mod rows;
 mod side;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod waits;
 
 pub use both_ways::{BothWays, Passing};
@@ -32,6 +35,7 @@ use align::{Aligned, Alignment};
 use coarse::Coarse;
 use fanin_units::{BitRate, Bytes, Time};
 use fanin_wire::Direction;
+use matching::Matching;
 use rows::Packets;
 use side::{Place, Side};
 use std::collections::BTreeSet;
@@ -61,6 +65,12 @@ impl Files {
         Side::new(files.clone(), how)
     }
 
+    /// Both sides, whose packets are to be matched, from the start.
+    fn matching(&self, coarse: &Coarse) -> Matching {
+        let side = |index: usize| self.side(index, coarse.matching, coarse.hosts[index].clone());
+        Matching::new(side(0), side(1), coarse.shift)
+    }
+
     fn names(&self) -> (Vec<String>, Vec<String>) {
         let names = |captures: &[CaptureFile]| captures.iter().map(|c| c.file.given.display().to_string()).collect();
         (names(&self.before), names(&self.behind))
@@ -73,7 +83,7 @@ pub struct Pair {
     coarse: Coarse,
     alignment: Alignment,
     /// The packets of both sides, where there was room for them.
-    rows: [Option<Arc<rows::Rows>>; 2],
+    rows: Option<[Arc<rows::Rows>; 2]>,
     connections: Connections,
     /// Name of the port: the interface behind it, or the capture.
     port: String,
@@ -166,10 +176,9 @@ impl Pair {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The packets before (0) or behind (1), from the start.
-    fn packets(&self, index: usize) -> Packets {
-        let side = || self.files.side(index, self.coarse.matching, self.coarse.hosts[index].clone());
-        Packets::new(self.rows[index].clone(), side)
+    /// The packets of both sides, from the start.
+    fn packets(&self) -> Packets {
+        Packets::new(self.rows.clone(), || self.files.matching(&self.coarse))
     }
 
     fn reported(&self, report: PairReport) {

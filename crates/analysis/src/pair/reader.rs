@@ -3,12 +3,14 @@
 
 use super::align::{float, Alignment};
 use super::checks::{Checks, Known};
-use super::flight::{Flight, Held};
 use super::flows::Flows;
 use super::identity::Seen;
+use super::idle::Idle;
+use super::matching::SLACK;
 use super::report::{PairReport, Sums};
-use super::rows::Packets;
-use super::side::NEVER;
+use super::rows::{Packets, Paired};
+use super::side::{Passed, NEVER};
+use super::waiting::{Held, Waiting};
 use super::waits::Waits;
 use super::{Pair, MOST_HELD};
 use crate::input::context::name_of;
@@ -18,7 +20,7 @@ use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, BATCH};
 use crate::input::reader::{TraceReader, NO_WAIT};
 use crate::{Record, DROPPED, MARKED, NO_DATA, NO_FLOW};
-use fanin_units::{Span, BPS};
+use fanin_units::Span;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -26,12 +28,11 @@ use std::sync::Arc;
 /// Packets of one batch that are read, at most.
 const STEPS: usize = 1 << 14;
 
-/// Lead by which packets before are read ahead [ps]: a packet that comes out before it went in, by clocks and stamps, is known
-/// all the same.
-const SLACK: i128 = 1_000_000_000;
-
 /// Queues and waits are compared where the port was busy: of packets that waited [ps].
 const WAITED: i128 = 1_000_000;
+
+/// Packets left together where one takes so many times as long on the wire as passed between them.
+const TOGETHER: f64 = 4.0;
 
 /// Facts about a packet that are known when it arrives.
 #[derive(Clone, Copy, Debug)]
@@ -97,23 +98,33 @@ impl Queue {
 
 /// Reader that makes records of two captures.
 pub struct PairReader {
+    packets: Packets,
+    port: Port,
+    /// Time of the next packet behind, by its frame's end, on the clock before [ps]; none: not asked for yet.
+    leaves: Option<i128>,
+    ended: bool,
+    given: u64,
+}
+
+/// The port between two captures, as far as it has been read.
+struct Port {
     pair: Arc<Pair>,
-    before: Packets,
-    behind: Packets,
-    flight: Flight<Arrival>,
+    waiting: Waiting<Arrival>,
     strangers: VecDeque<Stranger>,
     queue: Queue,
     previous: Option<Left>,
     /// Latest time behind, on the clock before [ps].
     now: i128,
-    ended: bool,
-    given: u64,
-    port: Option<u32>,
+    /// Number of the port in the trace.
+    number: Option<u32>,
     flows: Flows,
     sums: Sums,
     waits: Waits,
     checks: Checks,
     known: Known,
+    idle: Idle,
+    /// Time that a byte takes [ps].
+    byte: f64,
     /// First and last arrival that is counted [ps].
     window: (i128, i128),
     /// Arrival of the last record [ps].
@@ -122,22 +133,51 @@ pub struct PairReader {
 
 impl PairReader {
     pub fn new(pair: Arc<Pair>) -> PairReader {
-        PairReader {
-            before: pair.packets(0),
-            behind: pair.packets(1),
-            flight: Flight::default(),
+        PairReader { packets: pair.packets(), port: Port::new(pair), leaves: None, ended: false, given: 0 }
+    }
+
+    /// Reads the packet that comes first; false at the end.
+    fn step(&mut self) -> Result<bool, Problems> {
+        let PairReader { packets, port, leaves, .. } = self;
+        let now = match *leaves {
+            Some(now) => now,
+            None => {
+                let Some(Paired { seen, .. }) = packets.first(1)? else {
+                    self.ended = true;
+                    return Ok(false);
+                };
+                // A frame's start is known with its size only; by its end it is late by less than what is held ahead.
+                *leaves.insert(port.alignment().left(seen.time, 0))
+            }
+        };
+        if let Some(Paired { seen, .. }) = packets.first(0)?.filter(|paired| paired.seen.time <= now + SLACK) {
+            port.arrive(seen)?;
+            packets.skip(0);
+        } else if let Some(paired) = packets.first(1)? {
+            port.leave(paired, now);
+            packets.skip(1);
+            *leaves = None;
+        }
+        Ok(true)
+    }
+}
+
+impl Port {
+    fn new(pair: Arc<Pair>) -> Port {
+        Port {
+            waiting: Waiting::default(),
             strangers: VecDeque::new(),
             queue: Queue::default(),
             previous: None,
             now: NEVER,
-            ended: false,
-            given: 0,
-            port: None,
+            number: None,
             flows: Flows::default(),
             sums: Sums::default(),
             waits: Waits::default(),
             checks: Checks::default(),
             known: Known::new(pair.coarse.matching),
+            idle: Idle::new(pair.alignment.behind, pair.alignment.tick),
+            byte: pair.pace(),
             window: (NEVER, -NEVER),
             latest: NEVER,
             pair,
@@ -148,40 +188,18 @@ impl PairReader {
         &self.pair.alignment
     }
 
-    /// Reads the packet that comes first; false at the end.
-    fn step(&mut self) -> Result<bool, Problems> {
-        let Some(leaves) = self.behind.peek()? else {
-            self.ended = true;
-            return Ok(false);
-        };
-        // A frame's start is known with its size only; by its end it is late by less than what is held ahead.
-        let leaves = self.alignment().left(leaves, 0);
-        match self.before.peek()? {
-            Some(arrives) if arrives <= leaves + SLACK => {
-                if let Some(seen) = self.before.first()? {
-                    let flow = self.flows.take(seen);
-                    if self.flows.may_be_new(flow) {
-                        self.known.before(seen);
-                    }
-                    let Seen { bytes, marked, ttl, has_data, .. } = *seen;
-                    let arrival = Arrival { flow, bytes, marked, ttl, has_data };
-                    let time = seen.time;
-                    self.flight.push(time, (seen.key, seen.tag), arrival);
-                    self.before.skip();
-                    if self.flight.len() > MOST_HELD {
-                        return Err(self.too_many(time).into());
-                    }
-                }
-            }
-            _ => {
-                let seen = self.behind.first()?.copied();
-                self.behind.skip();
-                if let Some(seen) = seen {
-                    self.leave(&seen);
-                }
-            }
+    /// A packet was captured before.
+    fn arrive(&mut self, seen: &Seen) -> Result<(), Problem> {
+        let flow = self.flows.take(seen);
+        if self.flows.may_be_new(flow) {
+            self.known.before(seen);
         }
-        Ok(true)
+        let Seen { bytes, marked, ttl, has_data, .. } = *seen;
+        self.waiting.push(seen.time, Arrival { flow, bytes, marked, ttl, has_data });
+        if self.waiting.len() > MOST_HELD {
+            return Err(self.too_many(seen.time));
+        }
+        Ok(())
     }
 
     fn too_many(&self, time: i128) -> Problem {
@@ -192,12 +210,12 @@ impl PairReader {
             .suggestion(format!("the longest wait is {longest}: is it one port?"))
     }
 
-    /// A packet was captured behind.
-    fn leave(&mut self, seen: &Seen) {
-        let at = self.alignment().left(seen.time, seen.bytes);
-        self.now = self.now.max(self.alignment().left(seen.time, 0));
-        let (before, overtaken) = (self.flight.last, self.flight.overtaken);
-        let found = self.flight.leave(seen.key, seen.tag, at).map(|held| {
+    /// A packet was captured behind, whose frame ended `now`.
+    fn leave(&mut self, Paired { seen, partner }: &Paired, now: i128) {
+        self.now = self.now.max(now);
+        let at = if self.alignment().by_byte == 0.0 { now } else { self.alignment().left(seen.time, seen.bytes) };
+        let (before, overtaken) = (self.waiting.last, self.waiting.overtaken);
+        let found = partner.and_then(|partner| self.waiting.leave(partner, at)).map(|held| {
             let was = held.what.marked;
             held.what.marked = seen.marked && !was;
             (held.time, held.what, was)
@@ -219,16 +237,22 @@ impl PairReader {
         }
         self.sums.matched += 1;
         self.known.found(seen);
-        self.sums.overtaken += self.flight.overtaken - overtaken;
+        self.sums.overtaken += self.waiting.overtaken - overtaken;
+        if let Some(late) = self.flows.left(what.flow, arrived) {
+            self.checks.behind_own_flow(late);
+        }
+        if let Some(previous) = self.previous {
+            self.idle.leaves(previous, left, self.byte);
+        }
         self.sums.marked += u64::from(what.marked);
         self.checks.unmarked += u64::from(was_marked && !seen.marked);
         self.checks.risen += u64::from(seen.ttl > what.ttl);
-        match (before, self.flight.last) {
+        match (before, self.waiting.last) {
             (Some(before), Some(last)) if before < last => {
                 let (overhead, there) = (self.pair.overhead, &self.alignment().destinations);
                 let flows = &self.flows;
                 let here = |what: &&Arrival| there.as_ref().is_none_or(|there| there.contains(&flows.receiver(what.flow)));
-                let unseen = self.flight.unseen(before + 1, last).filter(here);
+                let unseen = self.waiting.unseen(before + 1, last).filter(here);
                 let missing = unseen.fold((0, 0), |(bytes, n), what| (bytes + u64::from(what.bytes) + overhead, n + 1));
                 self.checks.leaves(last, left, overhead, missing);
             }
@@ -248,7 +272,9 @@ impl PairReader {
             self.sums.busy += 1;
             self.sums.busy_bytes += u128::from(previous.bytes);
             self.sums.busy_wire += u128::from(previous.bytes) + u128::from(self.pair.overhead);
-            self.sums.busy_time += (left.left - previous.left).unsigned_abs();
+            let time = left.left - previous.left;
+            self.sums.busy_time += time.unsigned_abs();
+            self.sums.together += u64::from(TOGETHER * float(time) < f64::from(previous.bytes) * self.byte);
         }
         self.previous = Some(left);
     }
@@ -266,8 +292,7 @@ impl PairReader {
             self.sums.left_out.behind_at_end += 1;
             return;
         }
-        let rate = self.alignment().rate;
-        let sent = if rate > 0.0 { (f64::from(previous.bytes) * BPS / rate) as i128 } else { 0 };
+        let sent = (f64::from(previous.bytes) * self.byte) as i128;
         let follows = left - previous.left <= sent + sent / 2;
         let time = if follows { previous.arrived + (left - previous.left) } else { left };
         let latest = self.strangers.back().map_or(self.latest, |last| last.time);
@@ -288,19 +313,19 @@ impl PairReader {
 
     /// True if later packets have left that this one would not have let pass.
     fn is_passed(&self, number: u64) -> bool {
-        self.flight.last.is_some_and(|last| number + self.alignment().late < last)
+        self.waiting.last.is_some_and(|last| number + self.alignment().late < last)
     }
 
     /// True if the fate of a packet is known.
     fn is_decided(&self, number: u64, held: &Held<Arrival>) -> bool {
         let alignment = self.alignment();
-        held.is_out() || self.is_passed(number) || self.ended || self.now - held.time > alignment.longest
+        held.is_out() || self.is_passed(number) || self.now - held.time > alignment.longest
     }
 
-    /// Hands over packets whose fate is known.
-    fn emit(&mut self, context: &mut Context, batch: &mut Batch) -> Result<(), Problems> {
+    /// Hands over packets whose fate is known; that of all is, once the captures have ended.
+    fn emit(&mut self, ended: bool, context: &mut Context, batch: &mut Batch) -> Result<(), Problems> {
         while batch.records.len() < BATCH {
-            let head = self.flight.front();
+            let head = self.waiting.front();
             let stranger = self.strangers.front().filter(|s| head.as_ref().is_none_or(|(_, held)| s.time <= held.time));
             if let Some(Stranger { time, left, arrival }) = stranger.copied() {
                 self.strangers.pop_front();
@@ -309,12 +334,12 @@ impl PairReader {
                 continue;
             }
             let Some((number, held)) = head else { return Ok(()) };
-            if !self.is_decided(number, held) {
+            if !ended && !self.is_decided(number, held) {
                 return Ok(());
             }
             let (time, out, what) = (held.time, held.out(), held.what);
             let passed = self.is_passed(number);
-            self.flight.pop();
+            self.waiting.pop();
             if out.is_some() || !self.is_left_out(time, &what, passed) {
                 self.record((time, out), &what, context, batch)?;
             }
@@ -360,9 +385,9 @@ impl PairReader {
             let name = name_of((key.0, key.1), key.3, key.2, key.4);
             context.flows.lock().connected(name.as_bytes(), || connections.of(key, context.origin))
         })?;
-        let port = match self.port {
+        let port = match self.number {
             Some(port) => port,
-            None => *self.port.insert(context.ports.index(self.pair.port.as_bytes())?),
+            None => *self.number.insert(context.ports.index(self.pair.port.as_bytes())?),
         };
         let mut flags = if arrival.has_data { 0 } else { NO_DATA };
         let wait = left.map(|left| left.max(time) - time);
@@ -403,10 +428,10 @@ impl TraceReader for PairReader {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         batch.first_row = self.given;
-        self.window = context.origin.window(self.pair.window);
+        self.port.window = context.origin.window(self.port.pair.window);
         let mut steps = 0;
         loop {
-            self.emit(context, batch)?;
+            self.port.emit(self.ended, context, batch)?;
             if batch.records.len() >= BATCH || steps == STEPS {
                 break;
             }
@@ -415,12 +440,12 @@ impl TraceReader for PairReader {
                 continue;
             }
             // Whatever arrives now is not seen behind any more.
-            if self.flight.len() + self.strangers.len() == 0 {
-                if self.before.first()?.is_none() {
+            if self.port.waiting.len() + self.port.strangers.len() == 0 {
+                if self.packets.first(0)?.is_none() {
                     break;
                 }
-                self.before.skip();
-                self.sums.left_out.at_end += 1;
+                self.packets.skip(0);
+                self.port.sums.left_out.at_end += 1;
             }
         }
         self.given += batch.records.len() as u64;
@@ -432,12 +457,18 @@ impl TraceReader for PairReader {
     }
 
     fn progress(&self) -> f64 {
-        0.5 + (self.before.progress() + self.behind.progress()) / 4.0
+        0.5 + self.packets.progress() / 2.0
     }
 
     fn finish(&mut self, context: &mut Context) {
-        self.sums.alike = self.flight.alike;
-        let passed = [self.before.passed(), self.behind.passed()];
+        self.port.finish(self.packets.passed(), context);
+    }
+}
+
+impl Port {
+    /// Reports what was found, and how far it can be trusted.
+    fn finish(&mut self, passed: [&Passed; 2], context: &mut Context) {
+        self.sums.alike = self.waiting.alike;
         let lookup = context.flows.lookup();
         let waiting = self.waits.finish((self.pair.top, !self.pair.with_transfers().is_empty()), &|flow| {
             if flow == NO_FLOW {
@@ -450,7 +481,7 @@ impl TraceReader for PairReader {
         let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), &self.sums, passed, waiting);
         let names = [report.before.as_slice(), report.behind.as_slice()];
         let mut findings = Vec::new();
-        self.checks.findings(names, (pair, &self.sums, &self.known), passed, &mut findings);
+        self.checks.findings(names, (pair, &self.sums, &self.known, self.idle.apart()), passed, &mut findings);
         let swapped = findings.iter().any(|finding| finding.code == "swapped");
         report.judge(pair.rate, passed, self.waits.never_left(), swapped);
         context.findings.append(&mut findings);

@@ -98,6 +98,8 @@ pub struct Sums {
     pub busy_bytes: u128,
     pub busy_wire: u128,
     pub busy_time: u128,
+    /// Those of them that left in less than a quarter of the time that the packet before takes on the wire.
+    pub together: u64,
     /// Sums over waits w and queues q that belong together: number, ww, wq, qq.
     pub pairs: [f64; 4],
     pub first: Option<i128>,

@@ -3,11 +3,14 @@
 //! Rows stand in memory up to a bound, further ones in a file without a name. A row names its flow by a place in a small table; where
 //! the table has another flow there, the new one follows the row, so that the memory does not grow with the flows.
 
+use super::flight::Found;
 use super::identity::{host, spread, Seen};
-use super::side::{Passed, Side};
+use super::matching::{Matching, Partner, Take};
+use super::side::Passed;
 use crate::capture::FlowKey;
 use crate::input::problem::{Problem, Problems};
 use crate::input::spill::Spill;
+use std::collections::VecDeque;
 use std::io::Error;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,19 +18,26 @@ use std::sync::Arc;
 /// Bytes of a block of rows, about, and number of blocks of a side that stay in memory: 2^20 packets. Tests have few packets, and some of
 /// their rows in a file.
 const BLOCK: usize = if cfg!(test) { 1 << 12 } else { 1 << 18 };
-const IN_MEMORY: usize = if cfg!(test) { 3 } else { 128 };
+const IN_MEMORY: usize = if cfg!(test) { 3 } else { 64 };
 /// Flows that rows name by their place.
 const FLOWS: usize = 1 << 12;
-/// Bytes of a row, of a time that is far from the last one, and of a flow.
-const ROW: usize = 32;
+/// Bytes of a row, of a time that is far from the last one, of a flow, and of a packet's number.
+const ROW: usize = 16;
 const FAR_TIME: usize = 16;
 const FLOW: usize = 42;
+const NUMBER: usize = 8;
+/// Bytes of a row with all that may follow it.
+const MOST: usize = ROW + FAR_TIME + FLOW + 2 * NUMBER;
 
-/// Bits of a row: facts about the packet, a flow that follows, and a time that follows, as it is too far from the one before.
+/// Bits of a row: facts about the packet, and what follows: a flow, a time that is too far from the one before, the number of its partner that
+/// is not the next one, and that of the partner's rival.
 const MARKED: u8 = 1;
 const HAS_DATA: u8 = 2;
 const NEW_FLOW: u8 = 4;
 const FAR: u8 = 8;
+const PARTNER: u8 = 16;
+const AWAY: u8 = 32;
+const RIVAL: u8 = 64;
 /// Bits of a flow.
 const V6: u8 = 1;
 const PORTS: u8 = 2;
@@ -56,6 +66,8 @@ pub struct Keeper {
     block: Vec<u8>,
     flows: Vec<Option<FlowKey>>,
     latest: i128,
+    /// Number of the partner that is next in order.
+    partner: u64,
     packets: u64,
     /// There was no room for all.
     failed: bool,
@@ -70,6 +82,7 @@ impl Default for Keeper {
             block: Vec::with_capacity(BLOCK),
             flows: vec![None; FLOWS],
             latest: 0,
+            partner: 0,
             packets: 0,
             failed: false,
         }
@@ -77,9 +90,9 @@ impl Default for Keeper {
 }
 
 impl Keeper {
-    /// Takes a packet.
+    /// Takes a packet, and behind the port its partner before it.
     #[inline]
-    pub fn push(&mut self, seen: &Seen) {
+    pub fn push(&mut self, seen: &Seen, partner: Option<Partner>) {
         if self.failed {
             return;
         }
@@ -88,17 +101,19 @@ impl Keeper {
         let since = i64::try_from(seen.time - self.latest).ok();
         self.latest = seen.time;
         let known = self.flows[place] == Some(seen.flow);
+        let away = partner.map(|partner| partner.number).filter(|number| *number != self.partner);
+        let rival = partner.and_then(|partner| partner.rival);
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
-        let flags =
-            flag(seen.marked, MARKED) | flag(seen.has_data, HAS_DATA) | flag(!known, NEW_FLOW) | flag(since.is_none(), FAR);
-        let mut row = [0; ROW];
-        row[..8].copy_from_slice(&since.unwrap_or(0).to_le_bytes());
-        row[8..16].copy_from_slice(&seen.key.to_le_bytes());
-        row[16..24].copy_from_slice(&seen.tag.to_le_bytes());
-        row[24..28].copy_from_slice(&seen.bytes.to_le_bytes());
-        row[28..30].copy_from_slice(&(place as u16).to_le_bytes());
-        (row[30], row[31]) = (flags, seen.ttl);
-        self.block.extend_from_slice(&row);
+        let flags = flag(seen.marked, MARKED)
+            | flag(seen.has_data, HAS_DATA)
+            | flag(!known, NEW_FLOW)
+            | flag(since.is_none(), FAR)
+            | flag(partner.is_some(), PARTNER)
+            | flag(away.is_some(), AWAY)
+            | flag(rival.is_some(), RIVAL);
+        let facts = u64::from(seen.bytes) | (place as u64) << 32 | u64::from(flags) << 48 | u64::from(seen.ttl) << 56;
+        let row = u128::from(since.unwrap_or(0) as u64) | u128::from(facts) << 64;
+        self.block.extend_from_slice(&row.to_le_bytes());
         if since.is_none() {
             self.block.extend_from_slice(&seen.time.to_le_bytes());
         }
@@ -106,7 +121,13 @@ impl Keeper {
             self.flows[place] = Some(seen.flow);
             write_flow(&seen.flow, &mut self.block);
         }
-        if self.block.len() + ROW + FAR_TIME + FLOW > BLOCK {
+        for number in [away, rival].into_iter().flatten() {
+            self.block.extend_from_slice(&number.to_le_bytes());
+        }
+        if let Some(partner) = partner {
+            self.partner = partner.number + 1;
+        }
+        if self.block.len() + MOST > BLOCK {
             self.next_block();
         }
     }
@@ -181,6 +202,13 @@ fn read_flow(bytes: &[u8]) -> Flow {
     (key, (host(src), host(dst)))
 }
 
+/// A packet, and behind the port its partner before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Paired {
+    pub seen: Seen,
+    pub partner: Option<Partner>,
+}
+
 /// The packets of a side in order of time, read from rows.
 pub struct Again {
     rows: Arc<Rows>,
@@ -191,16 +219,19 @@ pub struct Again {
     buffer: Vec<u8>,
     flows: Vec<Option<Flow>>,
     latest: i128,
+    /// Number of the partner that is next in order.
+    partner: u64,
     given: u64,
     /// The packet that was read last, and true if it is the next one: it is written where it stays.
-    next: Seen,
+    next: Paired,
     ready: bool,
 }
 
 impl Again {
     fn new(rows: Arc<Rows>) -> Again {
         let flows = vec![None; FLOWS];
-        Again { rows, block: 0, at: 0, buffer: Vec::new(), flows, latest: 0, given: 0, next: Seen::NONE, ready: false }
+        let next = Paired { seen: Seen::NONE, partner: None };
+        Again { rows, block: 0, at: 0, buffer: Vec::new(), flows, latest: 0, partner: 0, given: 0, next, ready: false }
     }
 
     /// Bytes that are left of the present block, or of the next one; empty at the end.
@@ -227,35 +258,41 @@ impl Again {
     /// Reads the next packet; false at the end.
     #[inline]
     fn read(&mut self) -> Result<bool, Error> {
-        let latest = self.latest;
+        let (latest, mut number) = (self.latest, self.partner);
         let rest = self.rest()?;
-        let Some(row) = rest.first_chunk::<ROW>().copied() else { return Ok(false) };
-        let (flags, place) = (row[30], usize::from(u16::from_le_bytes([row[28], row[29]])) % FLOWS);
+        let Some(row) = rest.first_chunk::<ROW>().map(|row| u128::from_le_bytes(*row)) else { return Ok(false) };
+        let (since, facts) = (row as i64, (row >> 64) as u64);
+        let (place, flags, ttl) = ((facts >> 32) as usize % FLOWS, (facts >> 48) as u8, (facts >> 56) as u8);
         let mut size = ROW;
-        let time = if flags & FAR > 0 {
-            size += FAR_TIME;
-            long(rest, ROW) as i128
-        } else {
-            latest + i128::from(word(&row, 0) as i64)
+        let mut next = |bytes: usize| {
+            size += bytes;
+            size - bytes
         };
-        if flags & NEW_FLOW > 0 {
-            let flow = read_flow(&rest[size..]);
-            self.flows[place] = Some(flow);
-            size += FLOW;
+        let time = if flags & FAR > 0 { long(rest, next(FAR_TIME)) as i128 } else { latest + i128::from(since) };
+        let flow = (flags & NEW_FLOW > 0).then(|| read_flow(&rest[next(FLOW)..]));
+        if flags & AWAY > 0 {
+            number = word(rest, next(NUMBER));
         }
+        let rival = (flags & RIVAL > 0).then(|| word(rest, next(NUMBER)));
+        let partner = (flags & PARTNER > 0).then_some(Partner { number, rival });
         self.at += size;
         self.latest = time;
-        let next = &mut self.next;
+        self.partner = number + u64::from(partner.is_some());
+        if let Some(flow) = flow {
+            self.flows[place] = Some(flow);
+        }
+        self.next.partner = partner;
+        let next = &mut self.next.seen;
         if let Some((flow, hosts)) = &self.flows[place] {
             (next.flow, next.hosts) = (*flow, *hosts);
         }
-        (next.time, next.key, next.tag, next.bytes) = (time, word(&row, 8), word(&row, 16), half(&row, 24));
-        (next.marked, next.has_data, next.ttl) = (flags & MARKED > 0, flags & HAS_DATA > 0, row[31]);
+        (next.time, next.bytes, next.ttl) = (time, facts as u32, ttl);
+        (next.marked, next.has_data) = (flags & MARKED > 0, flags & HAS_DATA > 0);
         Ok(true)
     }
 
     #[inline]
-    fn first(&mut self) -> Result<Option<&Seen>, Error> {
+    fn first(&mut self) -> Result<Option<&Paired>, Error> {
         if !self.ready {
             self.ready = self.read()?;
         }
@@ -263,64 +300,87 @@ impl Again {
     }
 }
 
-/// The packets of a side, for the second reading: from rows, or once more from captures.
+/// Captures that are matched once more, as there was no room for their rows.
+pub struct Live {
+    matching: Matching,
+    ahead: Ahead,
+    ended: bool,
+}
+
+/// Packets of both sides that have been read and not handed over.
+#[derive(Default)]
+struct Ahead([VecDeque<Paired>; 2]);
+
+impl Take for Ahead {
+    fn before(&mut self, seen: &Seen) {
+        self.0[0].push_back(Paired { seen: *seen, partner: None });
+    }
+
+    fn behind(&mut self, seen: &Seen, found: Option<&Found<u32>>) {
+        self.0[1].push_back(Paired { seen: *seen, partner: found.map(Found::partner) });
+    }
+}
+
+impl Live {
+    fn first(&mut self, side: usize) -> Result<Option<&Paired>, Problems> {
+        while self.ahead.0[side].is_empty() && !self.ended {
+            self.ended = !self.matching.step(&mut self.ahead)?;
+        }
+        Ok(self.ahead.0[side].front())
+    }
+}
+
+/// The packets of both sides, for the second reading: from rows, or once more from captures.
 pub enum Packets {
-    Rows(Box<Again>),
-    Captures(Box<Side>),
+    Rows(Box<[Again; 2]>),
+    Captures(Box<Live>),
 }
 
 impl Packets {
-    /// The packets of rows; where there are none, of a side.
-    pub fn new(rows: Option<Arc<Rows>>, side: impl FnOnce() -> Side) -> Packets {
+    /// The packets of rows; where there are none, of captures.
+    pub fn new(rows: Option<[Arc<Rows>; 2]>, matching: impl FnOnce() -> Matching) -> Packets {
         match rows {
-            Some(rows) => Packets::Rows(Box::new(Again::new(rows))),
-            None => Packets::Captures(Box::new(side())),
+            Some(rows) => Packets::Rows(Box::new(rows.map(Again::new))),
+            None => Packets::Captures(Box::new(Live { matching: matching(), ahead: Ahead::default(), ended: false })),
         }
     }
 
-    /// A reference to the next packet, which stays the next one.
+    /// A reference to the next packet before (0) or behind (1), which stays the next one.
     ///
     /// # Errors
     /// The file cannot be read.
     #[inline]
-    pub fn first(&mut self) -> Result<Option<&Seen>, Problems> {
+    pub fn first(&mut self, side: usize) -> Result<Option<&Paired>, Problems> {
         match self {
-            Packets::Rows(again) => again.first().map_err(|error| unkept(&error).into()),
-            Packets::Captures(side) => side.first(),
+            Packets::Rows(again) => again[side].first().map_err(|error| unkept(&error).into()),
+            Packets::Captures(live) => live.first(side),
         }
-    }
-
-    /// The time of the next packet.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    #[inline]
-    pub fn peek(&mut self) -> Result<Option<i128>, Problems> {
-        Ok(self.first()?.map(|seen| seen.time))
     }
 
     /// Goes on to the packet after the next one.
     #[inline]
-    pub fn skip(&mut self) {
+    pub fn skip(&mut self, side: usize) {
         match self {
-            Packets::Rows(again) => again.given += u64::from(std::mem::take(&mut again.ready)),
-            Packets::Captures(side) => side.skip(),
+            Packets::Rows(again) => again[side].given += u64::from(std::mem::take(&mut again[side].ready)),
+            Packets::Captures(live) => drop(live.ahead.0[side].pop_front()),
         }
     }
 
     /// Frames that were passed over.
-    pub fn passed(&self) -> &Passed {
+    pub fn passed(&self) -> [&Passed; 2] {
         match self {
-            Packets::Rows(again) => &again.rows.passed,
-            Packets::Captures(side) => &side.passed,
+            Packets::Rows(again) => again.each_ref().map(|again| &again.rows.passed),
+            Packets::Captures(live) => [&live.matching.before.passed, &live.matching.behind.passed],
         }
     }
 
     /// Share of the packets that have been read, 0 … 1.
     pub fn progress(&self) -> f64 {
         match self {
-            Packets::Rows(again) => again.given as f64 / again.rows.packets.max(1) as f64,
-            Packets::Captures(side) => side.progress(),
+            Packets::Rows(again) => {
+                again.iter().map(|again| again.given as f64 / again.rows.packets.max(1) as f64).sum::<f64>() / 2.0
+            }
+            Packets::Captures(live) => live.matching.progress(),
         }
     }
 }
@@ -376,27 +436,43 @@ mod tests {
         made
     }
 
+    /// Partners, mostly the next in order, some with rivals, some none.
+    fn partner(i: usize) -> Option<Partner> {
+        let i = i as u64;
+        let number = if i % 7 == 0 { (i * 7_919) << 20 } else { i };
+        (i % 11 > 0).then_some(Partner { number, rival: (i % 5 == 0).then_some(u64::MAX - i) })
+    }
+
     #[test]
     fn what_is_kept_is_read_again_from_memory_and_from_a_file() {
         for (count, blocks) in [(0, 0..=0), (1, 1..=1), (100, 1..=IN_MEMORY), (5_000, IN_MEMORY + 20..=200)] {
-            let mut keeper = Keeper::default();
+            let mut keepers = [Keeper::default(), Keeper::default()];
             let expected = packets(count);
-            expected.iter().for_each(|seen| keeper.push(seen));
-            let rows = keeper.finish(Passed { frames: count + 3, ..Passed::default() }).unwrap();
-            assert!(rows.blocks.len() <= IN_MEMORY && rows.file.is_some() == (blocks.start() > &IN_MEMORY));
-            assert!(blocks.contains(&(rows.blocks.len() + rows.ends.len())), "{}", rows.ends.len());
+            for (i, seen) in expected.iter().enumerate() {
+                keepers[0].push(seen, None);
+                keepers[1].push(seen, partner(i));
+            }
+            let rows = keepers.map(|keeper| keeper.finish(Passed { frames: count + 3, ..Passed::default() }).unwrap());
+            for rows in &rows {
+                assert!(rows.blocks.len() <= IN_MEMORY && rows.file.is_some() == (blocks.start() > &IN_MEMORY));
+                assert!(blocks.contains(&(rows.blocks.len() + rows.ends.len())), "{}", rows.ends.len());
+            }
             // Twice, for a trace may be read twice.
             for _ in 0..2 {
                 let mut again = Packets::new(Some(rows.clone()), || unreachable!());
                 for (i, seen) in expected.iter().enumerate() {
-                    assert_eq!(again.peek().unwrap(), Some(seen.time));
                     assert!((again.progress() - i as f64 / count as f64).abs() < 1e-9);
-                    assert_eq!(format!("{:?}", again.first().unwrap().unwrap()), format!("{seen:?}"), "{i}");
-                    again.skip();
+                    for (side, partner) in [None, partner(i)].into_iter().enumerate() {
+                        let expected = Paired { seen: Seen { key: 0, tag: 0, ..*seen }, partner };
+                        assert_eq!(format!("{:?}", again.first(side).unwrap().unwrap()), format!("{expected:?}"), "{i}");
+                        again.skip(side);
+                    }
                 }
-                assert!(again.first().unwrap().is_none());
-                again.skip();
-                assert_eq!(again.passed().frames, count + 3);
+                for side in [0, 1] {
+                    assert!(again.first(side).unwrap().is_none());
+                    again.skip(side);
+                    assert_eq!(again.passed()[side].frames, count + 3);
+                }
             }
         }
     }
@@ -404,9 +480,9 @@ mod tests {
     #[test]
     fn rows_without_room_are_none() {
         let mut keeper = Keeper::default();
-        packets(100).iter().for_each(|seen| keeper.push(seen));
+        packets(100).iter().for_each(|seen| keeper.push(seen, None));
         keeper.failed = true;
-        packets(100).iter().for_each(|seen| keeper.push(seen));
+        packets(100).iter().for_each(|seen| keeper.push(seen, None));
         assert!(keeper.finish(Passed::default()).is_none());
     }
 }

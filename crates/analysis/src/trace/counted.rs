@@ -45,6 +45,26 @@ impl PortSink {
         }
     }
 
+    /// Sees the step to a look at the queue that comes next: where looks are missing, what was between is unknown.
+    #[inline]
+    pub fn see_look(&mut self, record: &Record) {
+        self.packets.iter_mut().for_each(|packets| packets.see_look(record));
+    }
+
+    /// Time between records, or between looks of a counter, in which others are missing, up to now [ps].
+    #[inline]
+    pub fn unseen_ps(&self) -> u64 {
+        self.packets.as_ref().map_or(0, PortAnalyzer::unseen_ps) + self.counters.as_ref().map_or(0, |counters| counters.gap_ps())
+    }
+
+    /// An analysis that goes on after another one of the port: with what was usual between its looks.
+    pub fn after(mut self, before: &PortSink) -> Self {
+        if let Some(before) = &before.packets {
+            self.begin().patience = before.patience;
+        }
+        self
+    }
+
     /// Takes out the bursts that have ended: of packets, then of counters.
     pub fn take_bursts(&mut self) -> Vec<Burst> {
         let mut bursts = self.packets.as_mut().map(PortAnalyzer::take_bursts).unwrap_or_default();

@@ -62,17 +62,32 @@ fn walk(schema: &Schema, place: &str, catalogue: &Catalogue, met: &mut Vec<Met>)
     }
 }
 
-/// Largest number of paths of a type that are listed one by one.
-const PLACES: usize = 6;
-
-/// Sentence about the paths of a type: "At `switch.buffer`."
+/// Sentence about the paths of a type: "At `switch.buffer`." Of paths that end in the same key the first stands for all.
 fn places(met: &Met) -> String {
-    let named: Vec<String> =
-        met.places.iter().filter(|place| !place.is_empty()).take(PLACES).map(|place| format!("`{place}`")).collect();
-    match (named.is_empty(), met.places.len() > PLACES) {
-        (true, _) => String::new(),
-        (false, true) => format!("At {} and others.\n\n", named.join(", ")),
-        (false, false) => format!("At {}.\n\n", named.join(", ")),
+    let mut named: Vec<&str> = Vec::new();
+    for place in met.places.iter().filter(|place| !place.is_empty()) {
+        if !named.iter().any(|known| last_key(known) == last_key(place)) {
+            named.push(place);
+        }
+    }
+    match named.is_empty() {
+        true => String::new(),
+        false => format!("At {}.\n\n", named.iter().map(|place| format!("`{place}`")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn last_key(place: &str) -> &str {
+    place.rsplit('.').next().unwrap_or(place)
+}
+
+/// Largest number of words of a sentence about a type that the row of its key already says.
+const SAID_BY_ITS_KEY: usize = 12;
+
+/// Text above the values of a type, unless it is one short sentence: that is what the row of its key says.
+fn above(doc: &str) -> String {
+    match doc.contains(". ") || doc.contains('\n') || doc.split_whitespace().count() > SAID_BY_ITS_KEY {
+        true => format!("{doc}\n\n"),
+        false => String::new(),
     }
 }
 
@@ -82,7 +97,7 @@ fn section(page: &mut String, body: &StructSchema, catalogue: &Catalogue) {
 }
 
 fn choice_section(page: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {
-    page.push_str(&format!("{}\n\n| `kind` | meaning |\n|---|---|\n", choice.doc));
+    page.push_str(&format!("{}| `kind` | meaning |\n|---|---|\n", above(&choice.doc)));
     for variant in &choice.variants {
         let default = if variant.default { " Where no `kind` is given." } else { "" };
         page.push_str(&format!("| `\"{}\"` | {}{default} |\n", variant.kind, cell(&variant.doc)));
@@ -93,14 +108,56 @@ fn choice_section(page: &mut String, name: &str, choice: &ChoiceSchema, catalogu
         page.push_str(&format!("### {name}: keys of every kind\n"));
         keys(page, &choice.variants[0].body.fields[..shared], catalogue);
     }
+    let common = common_keys(choice, shared);
+    if !common.is_empty() {
+        page.push_str(&format!(
+            "### {name}: keys of several kinds\n| key | kinds | type | default | meaning |\n|---|---|---|---|---|\n"
+        ));
+        for (field, kinds) in &common {
+            let named: Vec<String> = kinds.iter().map(|kind| format!("`{kind}`")).collect();
+            let named = if kinds.len() == choice.variants.len() { "all".to_string() } else { named.join(", ") };
+            page.push_str(&row(field, Some(&named), catalogue));
+        }
+        page.push('\n');
+    }
     for variant in &choice.variants {
-        let own = &variant.body.fields[shared..];
-        if own.is_empty() {
+        let (elsewhere, own): (Vec<&Field>, Vec<&Field>) =
+            variant.body.fields[shared..].iter().partition(|field| common.iter().any(|(known, _)| known == *field));
+        if own.is_empty() && elsewhere.is_empty() {
             continue;
         }
         page.push_str(&format!("### {name}: `kind = \"{}\"`\n{}\n\n", variant.kind, variant.body.doc));
-        keys(page, own, catalogue);
+        if !own.is_empty() {
+            keys(page, own.iter().copied(), catalogue);
+        }
+        if !elsewhere.is_empty() {
+            let named: Vec<String> = elsewhere.iter().map(|field| format!("`{}`", field.name)).collect();
+            page.push_str(&format!(
+                "{} {}: [keys of several kinds](#{}-keys-of-several-kinds).\n\n",
+                if own.is_empty() { "Keys" } else { "Also" },
+                named.join(", "),
+                name.to_lowercase()
+            ));
+        }
     }
+}
+
+/// Smallest number of words of a key's text that is told once for several alternatives.
+const WORTH_TELLING_ONCE: usize = 7;
+
+/// Keys that are the same in several alternatives, with the kinds of these; without the first `shared`, which all have.
+fn common_keys(choice: &ChoiceSchema, shared: usize) -> Vec<(Field, Vec<&'static str>)> {
+    let mut found: Vec<(Field, Vec<&'static str>)> = Vec::new();
+    for variant in &choice.variants {
+        for field in variant.body.fields[shared..].iter().filter(|f| f.doc.split_whitespace().count() >= WORTH_TELLING_ONCE) {
+            match found.iter_mut().find(|(known, _)| known == field) {
+                Some((_, kinds)) => kinds.push(variant.kind),
+                None => found.push((field.clone(), vec![variant.kind])),
+            }
+        }
+    }
+    found.retain(|(_, kinds)| kinds.len() > 1);
+    found
 }
 
 /// Number of leading keys that all alternatives share.
@@ -114,30 +171,32 @@ fn shared_keys(choice: &ChoiceSchema) -> usize {
 }
 
 fn names_section(page: &mut String, names: &NamesSchema) {
-    page.push_str(&format!("{}\n\n| name | meaning |\n|---|---|\n", names.doc));
+    page.push_str(&format!("{}| name | meaning |\n|---|---|\n", above(&names.doc)));
     for (value, doc) in &names.values {
         page.push_str(&format!("| `\"{value}\"` | {} |\n", cell(doc)));
     }
     page.push('\n');
 }
 
-fn keys(page: &mut String, fields: &[Field], catalogue: &Catalogue) {
-    if fields.is_empty() {
-        page.push_str("No keys.\n\n");
-        return;
+fn keys<'a>(page: &mut String, fields: impl IntoIterator<Item = &'a Field>, catalogue: &Catalogue) {
+    let rows: String = fields.into_iter().map(|field| row(field, None, catalogue)).collect();
+    match rows.is_empty() {
+        true => page.push_str("No keys.\n\n"),
+        false => page.push_str(&format!("| key | type | default | meaning |\n|---|---|---|---|\n{rows}\n")),
     }
-    page.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
-    for field in fields {
-        let range = field.range.as_deref().map(|range| format!(", {}", range_text(range))).unwrap_or_default();
-        page.push_str(&format!(
-            "| `{}` | {}{range} | {} | {} |\n",
-            field.name,
-            type_text(&field.schema, catalogue),
-            default_text(field),
-            cell(&field.doc)
-        ));
-    }
-    page.push('\n');
+}
+
+/// Row of a key, with the kinds that have it where it stands for several.
+fn row(field: &Field, kinds: Option<&str>, catalogue: &Catalogue) -> String {
+    let range = field.range.as_deref().map(|range| format!(", {}", range_text(range))).unwrap_or_default();
+    format!(
+        "| `{}` | {}{}{range} | {} | {} |\n",
+        field.name,
+        kinds.map(|kinds| format!("{kinds} | ")).unwrap_or_default(),
+        type_text(&field.schema, catalogue),
+        default_text(field),
+        cell(&field.doc)
+    )
 }
 
 /// Shortens a range: "from 0 to 10" to "0 … 10", "at least 2" to "≥ 2".

@@ -14,6 +14,8 @@ params! {
         pub k: Amount = Amount::Packets(65);
         /// Gain.
         pub g: f64 = 0.5, in 0.0..=1.0;
+        /// Longest time that a packet may wait for its mark.
+        pub wait: u64 = 5;
     }
 }
 params! {
@@ -23,6 +25,8 @@ params! {
         pub to: String;
         /// Traffic class.
         pub class: u8 = 0, in 0..8;
+        /// Longest time that a packet may wait for its mark.
+        pub wait: u64 = 5;
     }
 }
 choice! {
@@ -101,13 +105,15 @@ fn the_reference_lists_every_key_once_with_its_type_default_and_range() {
         "| `delay` | duration | – | How long. |",
         "| `name` | string | **required** | How it is called. |",
         "| `k` | amount of buffer | `\"65 packets\"` | Threshold [bytes \\| packets]. |",
-        "## Marking\nAt `marking`, `more[]`, `named.NAME`.\n\nMarking.\n\n| `kind` | meaning |",
-        "| `g` | number, 0 … 1 | `0.5` | Gain. |",
-        "## When\nAt `when`.\n\nWhen.\n\n| name | meaning |\n|---|---|\n| `\"enqueue\"` | On the way in. |",
+        "## Marking\nAt `marking`, `more[]`, `named.NAME`.\n\n| `kind` | meaning |",
+        "| `g` | number, 0 … 1 | `0.5` | Gain. |\n\nAlso `wait`: [keys of several kinds](#marking-keys-of-several-kinds).\n",
+        "### Marking: keys of several kinds\n| key | kinds | type | default | meaning |\n|---|---|---|---|---|\n| `wait` | `by_size`, `to_one` | integer",
+        "## When\nAt `when`.\n\n| name | meaning |\n|---|---|\n| `\"enqueue\"` | On the way in. |",
     ] {
         assert!(page.contains(expected), "{expected}\n--\n{page}");
     }
     assert_eq!(page.matches("## Marking\n").count(), 1);
+    assert_eq!(page.matches("| `wait` |").count(), 1, "what several kinds have alike is told once");
 }
 
 #[test]

@@ -327,6 +327,9 @@ impl Core {
     /// Writes the port's state at a packet's departure into the packet's frame, where there is a place for it.
     #[inline]
     fn write_departure(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
+        if !self.pool.has_shim(packet) {
+            return;
+        }
         let [sent, _] = self.ports[l].sent(&self.links[l]);
         let departure =
             Departure { at: start, queue_bytes: self.queue(l).0, sent_bytes: sent - u64::from(frame), rate: self.ports[l].rate };

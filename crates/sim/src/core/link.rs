@@ -12,7 +12,7 @@
 
 use super::links::{Rings, RingsMut, FIRST};
 use fanin_packet::PacketId;
-use fanin_units::{BitRate, Bytes, HostId, Span, SwitchId, Time};
+use fanin_units::{prefetch, BitRate, Bytes, HostId, Span, SwitchId, Time};
 
 /// A packet on its way, 16 bytes.
 #[derive(Clone, Copy, Default)]
@@ -421,7 +421,7 @@ impl Link {
     #[inline(always)]
     pub fn prefetch(&self, rings: Rings<'_>, number: u32) {
         if self.tail != number {
-            super::prefetch::prefetch(rings.address(self.place(number)));
+            prefetch(rings.address(self.place(number)));
         }
     }
 
@@ -429,7 +429,7 @@ impl Link {
     #[inline(always)]
     pub fn prefetch_long_ring(&self, rings: Rings<'_>) {
         if self.has_long_ring() {
-            super::prefetch::prefetch(rings.address(self.place(self.head)));
+            prefetch(rings.address(self.place(self.head)));
         }
     }
 
@@ -437,7 +437,7 @@ impl Link {
     #[inline(always)]
     pub fn prefetch_leaving(&self, rings: Rings<'_>) {
         if self.has_long_ring() {
-            super::prefetch::prefetch(rings.address(self.place(self.served)));
+            prefetch(rings.address(self.place(self.served)));
         }
     }
 

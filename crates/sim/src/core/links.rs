@@ -6,7 +6,7 @@
 use super::link::{Carry, Entry, Link};
 use fanin_engine::vec_in_huge_pages;
 use fanin_packet::PacketId;
-use fanin_units::{LinkId, Time};
+use fanin_units::{prefetch, prefetch_lines, LinkId, Time};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
@@ -275,13 +275,13 @@ impl<'a> Items<'a> {
     /// Hints that a link is read soon.
     #[inline(always)]
     pub fn prefetch_link(&self, l: LinkId) {
-        super::prefetch::prefetch(self.blocks.wrapping_add(l.index()));
+        prefetch(self.blocks.wrapping_add(l.index()));
     }
 
     /// Hints that a link is read soon, and its ring, if that stands beside it.
     #[inline(always)]
     pub fn prefetch(&self, l: LinkId) {
-        super::prefetch::prefetch_lines::<2, _>(self.blocks.wrapping_add(l.index()));
+        prefetch_lines::<2, _>(self.blocks.wrapping_add(l.index()));
     }
 }
 

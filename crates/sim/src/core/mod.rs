@@ -12,7 +12,6 @@ pub mod network;
 pub mod part;
 pub mod pool;
 pub mod port;
-pub mod prefetch;
 pub mod queues;
 pub mod route;
 

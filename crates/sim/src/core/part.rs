@@ -8,11 +8,10 @@ use super::gate::Asks;
 use super::link::Entry;
 use super::pool::Carried;
 use super::port::Owner;
-use super::prefetch::prefetch_lines;
 use super::{Core, TimerKey};
 use fanin_packet::{Kind, PacketId};
 use fanin_telemetry::Stamp;
-use fanin_units::{HostId, LinkId, SwitchId, Time};
+use fanin_units::{prefetch_lines, HostId, LinkId, SwitchId, Time};
 
 /// Mail of one part of a network for another after a window.
 #[derive(Default)]

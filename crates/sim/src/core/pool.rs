@@ -1,11 +1,10 @@
 //! Packets in flight: a pool with a free list, so that no packet is ever allocated on its own. What switches read lies apart from what only
 //! the ends read: a cache line each.
 
-use super::prefetch::prefetch;
 use super::route::Route;
 use fanin_engine::{Items, Table};
 use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
-use fanin_units::LinkId;
+use fanin_units::{prefetch, LinkId};
 
 /// The part of a packet that switches read, in one cache line.
 #[derive(Clone, Copy, Default)]
@@ -35,6 +34,11 @@ struct Inner {
     number: u32,
 }
 
+/// Records of ports behind a packet's shim, in one cache line.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Records([Record; MAX_HOPS]);
+
 /// A packet that goes from one pool to another, with all that travels in its frame. Its parts are packed: thousands go at once.
 pub struct Carried {
     envelope: Envelope,
@@ -50,7 +54,7 @@ pub struct Carried {
 /// Headers of switches and a message in the frame of a packet that goes from one pool to another.
 struct Besides {
     shim: Option<Shim>,
-    records: Option<[Record; MAX_HOPS]>,
+    records: Option<Records>,
     message: Option<Packet>,
 }
 
@@ -67,7 +71,7 @@ pub struct Pool {
     /// Rank of each packet at the port at which it was last to be enqueued, where packets leave by rank.
     ranks: Table<u32>,
     /// Records of ports behind a packet's shim, by packet, where it has any.
-    records: Table<[Record; MAX_HOPS]>,
+    records: Table<Records>,
     /// Notes of switches on packets, by packet; grown where a mechanism uses them.
     notes: Table<u64>,
     /// Places that hold control messages.
@@ -278,14 +282,14 @@ impl Pool {
         let shim = stack.shim();
         self[id].set_shim(Some(&shim));
         self.keep_shim(id, shim);
-        self.records.grow(id.index() + 1, Stack::EMPTY.places());
-        self.records[id.index()] = stack.places();
+        self.records.grow(id.index() + 1, Records::default());
+        self.records[id.index()] = Records(stack.places());
     }
 
     /// The telemetry in a packet's frame.
     pub fn telemetry(&self, id: PacketId) -> Option<Stack> {
         let shim = self.shim(id)?;
-        Stack::of(&shim, self.records.get(id.index()).copied()?)
+        Stack::of(&shim, self.records.get(id.index())?.0)
     }
 
     /// Takes a packet out, with all that travels in its frame.
@@ -321,7 +325,7 @@ impl Pool {
             self.keep_shim(id, shim);
         }
         if let Some(records) = records {
-            self.records.grow(id.index() + 1, Stack::EMPTY.places());
+            self.records.grow(id.index() + 1, Records::default());
             self.records[id.index()] = records;
         }
         if let Some(message) = message {
@@ -353,20 +357,33 @@ impl Pool {
         let shim = &self.shims[id.index()];
         let mut bytes = shim.body().to_vec();
         if shim.records() > 0 {
-            let records = &self.records[id.index()][..shim.records()];
+            let records = &self.records[id.index()].0[..shim.records()];
             bytes.extend(records.iter().flat_map(|record| record.to_bytes()));
         }
         (shim.ether_type, bytes)
     }
 
-    /// Writes a port's state at a packet's departure into its shim, where that has a place for it.
+    /// True if ports may write their state into a packet's frame as it leaves.
+    #[inline(always)]
+    pub fn has_shim(&self, id: PacketId) -> bool {
+        self[id].extra.shim() > 0
+    }
+
+    /// Lets a mechanism change the header of a packet that has one; `change` says if it did, and the frame's size follows.
+    #[inline(always)]
+    pub fn change_shim(&mut self, id: PacketId, change: impl FnOnce(&mut Shim) -> bool) {
+        let shim = &mut self.shims[id.index()];
+        if change(shim) {
+            self.outer[id.index()].envelope.set_shim(Some(shim));
+        }
+    }
+
+    /// Writes a port's state at a packet's departure into its shim, which it has, where that has a place for it.
     pub fn write_departure(&mut self, id: PacketId, departure: &Departure) {
-        if self[id].extra.shim() > 0 {
-            let shim = &mut self.shims[id.index()];
-            shim.write_depth(departure.queue_bytes);
-            if let Some(place) = shim.take_due() {
-                self.records[id.index()][place] = Record::of(departure);
-            }
+        let shim = &mut self.shims[id.index()];
+        shim.write_depth(departure.queue_bytes);
+        if let Some(place) = shim.take_due() {
+            self.records[id.index()].0[place] = Record::of(departure);
         }
     }
 
@@ -374,7 +391,7 @@ impl Pool {
     pub fn bytes(&self) -> usize {
         let ids = self.free.capacity() + self.messages.capacity();
         let shims = self.shims.capacity() * std::mem::size_of::<Shim>()
-            + self.records.capacity() * std::mem::size_of::<[Record; MAX_HOPS]>()
+            + self.records.capacity() * std::mem::size_of::<Records>()
             + self.ranks.capacity() * std::mem::size_of::<u32>()
             + self.notes.capacity() * std::mem::size_of::<u64>();
         self.outer.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
@@ -420,9 +437,7 @@ impl Pool {
     pub fn prefetch_shim(&self, id: PacketId) {
         if !self.shims.is_empty() {
             prefetch(self.shims.as_ptr().wrapping_add(id.index()));
-            let records = self.records.as_ptr().wrapping_add(id.index());
-            prefetch(records);
-            prefetch(records.cast::<Record>().wrapping_add(MAX_HOPS - 1));
+            prefetch(self.records.as_ptr().wrapping_add(id.index()));
         }
     }
 }

@@ -3,10 +3,9 @@
 //! The next packet is chosen when the wire is free: control frames, then headers ([`Express`]), then the class that the scheduler names.
 
 use super::pool::Pool;
-use super::prefetch::{prefetch, prefetch_lines};
 use fanin_packet::PacketId;
 use fanin_switch::{Express, Marker, Scheduler};
-use fanin_units::{QueueClass, Time};
+use fanin_units::{prefetch, prefetch_lines, QueueClass, Time};
 use std::collections::VecDeque;
 
 /// A packet in a queue.

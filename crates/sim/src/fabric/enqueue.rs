@@ -12,7 +12,7 @@ use crate::core::queues::Waiting;
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_packet::{Ecn, Kind, PacketId};
-use fanin_switch::{DropReason, Hooks, PortView, Verdict};
+use fanin_switch::{DropReason, Hooks, PortNo, PortView, Verdict};
 use fanin_telemetry::Name;
 use fanin_units::{LinkId, QueueClass, SwitchId};
 
@@ -112,7 +112,12 @@ impl Fabric {
             self.join_virtual_queue(core, l, via, packet);
             return true;
         }
-        let switch = &self.switches[core.ports[l].owner.switch()];
+        let (s, port) = core.switch_port(l);
+        if core.links[l].free_at > core.now.ps() && self.counts_calmly(core, (s, port), via, packet) {
+            self.notify(core);
+            return false;
+        }
+        let switch = &self.switches[s];
         if let Some(headers) = switch.headers {
             return switch.mechanisms[usize::from(headers)].overtakes(|m| m.is_express(&core.pool[packet])) == Some(true)
                 && self.join_headers(core, l, packet);
@@ -122,6 +127,19 @@ impl Fabric {
             return false;
         }
         self.run_offer_hooks(core, l, via, packet)
+    }
+
+    /// Lets the only mechanism that sees packets which have to wait count one; false where there is none, or it has to be asked.
+    #[inline(always)]
+    fn counts_calmly(&mut self, core: &mut Core, (s, port): (SwitchId, PortNo), via: Option<LinkId>, packet: PacketId) -> bool {
+        let switch = &mut self.switches[s];
+        let (Some(i), Some(via), 0) = (switch.counts, via, core.pool.note(packet)) else { return false };
+        let (envelope, from) = (&core.pool[packet], PortNo(self.ingress[via]));
+        let note = switch.mechanisms[usize::from(i)].packet_memory_mut(|m| m.take_calmly(envelope, from, port)).flatten();
+        if let Some(note) = note {
+            core.pool.set_note(packet, note);
+        }
+        note.is_some()
     }
 
     /// Enqueues a packet, after the mechanisms have seen it, at a port that is up to now.

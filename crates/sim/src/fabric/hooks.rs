@@ -62,13 +62,21 @@ impl Fabric {
     #[inline(never)]
     fn notify_all(&mut self, core: &mut Core) {
         let now = core.now;
-        while let Some(Departed { link, packet, at }) = core.departed.pop() {
-            let (s, _) = core.switch_port(link);
-            core.now = at;
+        while let Some(last) = core.departed.pop() {
+            let (s, _) = core.switch_port(last.link);
             self.with_mechanisms(core, s, |mechanisms, view, fx| {
-                for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::DEPARTED)) {
-                    fx.mechanism = i as u8;
-                    mechanism.packet_memory_mut(|m| m.on_departed(view, packet, fx));
+                let mut next = Some(last);
+                while let Some(Departed { packet, at, .. }) = next.take() {
+                    view.core.now = at;
+                    for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::DEPARTED)) {
+                        fx.mechanism = i as u8;
+                        mechanism.packet_memory_mut(|m| m.on_departed(view, packet, fx));
+                    }
+                    // Others of the same switch at once, unless something has to be carried out first.
+                    let same = view.core.departed.last().is_some_and(|other| view.core.switch_port(other.link).0 == s);
+                    if same && fx.list.is_empty() {
+                        next = view.core.departed.pop();
+                    }
                 }
             });
             core.now = now;
@@ -137,19 +145,37 @@ impl Fabric {
             let message = core.pool.free_message(packet);
             return self.take_message(core, s, via, &message);
         }
-        let hooks = self.switches[s].hooks;
-        if !hooks.any(Hooks::ROUTE) {
-            return self.forward(core, s, via, packet);
-        }
         let Some(out) = self.take_hop(core, s, via, packet) else { return };
+        if let Some(i) = self.switches[s].stamps {
+            self.stamp(core, (s, i), out, packet);
+        } else if self.switches[s].hooks.any(Hooks::ROUTE) && self.ask_at_route(core, s, (out, via), packet) {
+            return;
+        }
+        self.enqueue(core, out, Some(via), packet);
+    }
+
+    /// Asks mechanisms about a packet that would leave by link `out`; true when one of them has another use for it.
+    fn ask_at_route(&mut self, core: &mut Core, s: SwitchId, (out, via): (LinkId, LinkId), packet: PacketId) -> bool {
         let (_, verdict) =
             self.ask(core, (out, Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
         match verdict {
-            Verdict::Pass => self.enqueue_anywhere(core, out, Some(via), packet),
+            Verdict::Pass => return false,
             Verdict::Take => drop(core.end_clone(packet)),
             Verdict::Send | Verdict::Displace | Verdict::Hold => unreachable!("{verdict:?} at route"),
             other => self.carry_out(core, (out, Some(via)), packet, other, DropReason::NO_ROUTE),
         }
+        true
+    }
+
+    /// Lets mechanism `i` of a switch make room for the record of the port by which a packet is to leave.
+    #[inline(always)]
+    fn stamp(&mut self, core: &mut Core, (s, i): (SwitchId, u8), out: LinkId, packet: PacketId) {
+        if core.pool.has_shim(packet) {
+            let (_, to) = core.switch_port(out);
+            let mechanism = &mut self.switches[s].mechanisms[usize::from(i)];
+            core.pool.change_shim(packet, |shim| mechanism.telemetry_mut(|m| m.stamp(shim, to)) == Some(true));
+        }
+        self.notify(core);
     }
 
     /// A message for the mechanisms of a switch. One whose hop limit is zero was lost on the way.

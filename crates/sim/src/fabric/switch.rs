@@ -6,14 +6,13 @@ use super::table::{Fib, NextHop};
 use crate::core::link::FarEnd;
 use crate::core::network::Network;
 use crate::core::port::Owner;
-use crate::core::prefetch::prefetch;
 use crate::core::route::Route;
 use crate::core::Core;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Packet, PacketId, Stack};
 use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortNo, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{HostId, LinkId, NodeId, Stream, SwitchId};
+use fanin_units::{prefetch, HostId, LinkId, NodeId, Stream, SwitchId};
 use std::collections::VecDeque;
 
 /// A switch's own state.
@@ -29,6 +28,10 @@ pub struct SwitchNode {
     /// Number of the only mechanism that has a say in packets before they join a queue, if it has one because of its express
     /// queue alone.
     pub headers: Option<u8>,
+    /// Number of the only mechanism that runs when packets are routed, if it has telemetry written and does nothing else there.
+    pub stamps: Option<u8>,
+    /// Number of the only mechanism that sees packets before they join a queue, if it counts them in memory.
+    pub counts: Option<u8>,
     /// Outgoing links of the switch, by port.
     pub ports: Vec<LinkId>,
     /// Frame bytes in the switch's memory by the port that they came in by; empty where no mechanism asks for them
@@ -38,6 +41,24 @@ pub struct SwitchNode {
     pub outbox: VecDeque<(LinkId, PacketId)>,
     /// Packets dropped at the heads of queues, of which mechanisms that send messages have not been told yet.
     pub dropped: VecDeque<(PacketId, Packet, DropReason)>,
+}
+
+/// Number of the only mechanism that has any of these hooks.
+fn alone(mechanisms: &[MechanismState], hooks: Hooks) -> Option<usize> {
+    let mut have = (0..mechanisms.len()).filter(|i| mechanisms[*i].hooks().any(hooks));
+    have.next().filter(|_| have.next().is_none())
+}
+
+/// Value of [`SwitchNode::stamps`].
+pub fn stamps_alone(mechanisms: &[MechanismState]) -> Option<u8> {
+    let i = alone(mechanisms, Hooks::ROUTE)?;
+    mechanisms[i].telemetry(|_| i as u8)
+}
+
+/// Value of [`SwitchNode::counts`].
+pub fn counts_alone(mechanisms: &[MechanismState]) -> Option<u8> {
+    let i = alone(mechanisms, Hooks::BEFORE_PORTS.with(Hooks::INPUTS))?;
+    mechanisms[i].packet_memory(|_| i as u8)
 }
 
 /// All switches and their forwarding tables.

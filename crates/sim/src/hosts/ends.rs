@@ -3,14 +3,13 @@
 //! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
 
 use super::order::{Next, Order, Reordering};
-use crate::core::prefetch::{prefetch, prefetch_lines};
 use crate::core::route::Route;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_telemetry::{Moment, Name};
 use fanin_traffic::FlowSpec;
 use fanin_transport::{AbortReason, Endpoint, Parameters, SignalCounts, Stats};
-use fanin_units::{FlowId, HostId, Span, Time};
+use fanin_units::{prefetch, prefetch_lines, FlowId, HostId, Span, Time};
 use std::sync::Arc;
 
 /// Place of an end: that of its flow, with its side in the lowest bit.

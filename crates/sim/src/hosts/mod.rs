@@ -269,6 +269,7 @@ impl Hosts {
         match then {
             Then::Nothing => {}
             Then::Transmit => self.transmit_at_once(core, host, id),
+            Then::Transmitted(used) => self.after_transmission(core, host, id, used),
             Then::Events => self.handle_events(core, host, id),
             Then::Over => {
                 self.end_source(core, id);

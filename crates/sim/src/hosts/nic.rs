@@ -97,8 +97,17 @@ impl Hosts {
     /// Gives an end that found its NIC idle its transmission opportunity.
     #[inline(always)]
     pub(super) fn transmit_at_once(&mut self, core: &mut Core, host: HostId, id: EndId) {
-        if self.transmit(core, id) == Used::TsqThrottled {
-            self.hosts[host].ready.push_back(Ready::End(id));
+        let used = self.apply_transmit(core, id);
+        self.after_transmission(core, host, id, used);
+    }
+
+    /// An end that found its NIC idle has had its transmission opportunity.
+    #[inline(always)]
+    pub(super) fn after_transmission(&mut self, core: &mut Core, host: HostId, id: EndId, used: Used) {
+        match used {
+            Used::All => {}
+            Used::Over => self.end_source(core, id),
+            Used::TsqThrottled => self.hosts[host].ready.push_back(Ready::End(id)),
         }
         self.run_nic(core, host);
     }

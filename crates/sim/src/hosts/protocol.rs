@@ -12,6 +12,9 @@ macro_rules! protocol {
         pub trait Protocol {
             $( $(#[$meta])* fn $name($($receiver)+, $($arg: $ty),*) $(-> $out)?; )*
 
+            /// False if the endpoint has no telemetry.
+            const HAS_TELEMETRY: bool;
+
             /// True of a source of datagrams that has sent all.
             fn has_sent_all(&self) -> bool;
 
@@ -28,6 +31,8 @@ macro_rules! protocol {
         }
 
         impl<E: Transport> Protocol for Known<'_, E> {
+            const HAS_TELEMETRY: bool = E::HAS_TELEMETRY;
+
             $( #[inline(always)] fn $name($($receiver)+, $($arg: $ty),*) $(-> $out)? { protocol!(@call $this $name $with $($arg),*) } )*
 
             #[inline(always)]
@@ -47,6 +52,8 @@ macro_rules! protocol {
         }
 
         impl Protocol for Any<'_> {
+            const HAS_TELEMETRY: bool = true;
+
             $( #[inline(always)] fn $name($($receiver)+, $($arg: $ty),*) $(-> $out)? { protocol!(@call $this $name $with $($arg),*) } )*
 
             #[inline(always)]
@@ -105,7 +112,7 @@ protocol! {
     /// Calls [`Transport::sent`].
     fn sent(&self)() -> u32; self.alone
     /// Calls [`Transport::telemetry`].
-    fn telemetry(&mut self)() -> Option<Stack>; self.alone
+    fn telemetry(&self)(made: &Header) -> Option<Stack>; self.alone
     /// Calls [`Transport::snapshot`].
     fn snapshot(&self)() -> Option<SenderState>; self.alone
     /// Calls [`Transport::stats`].

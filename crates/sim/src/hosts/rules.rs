@@ -42,6 +42,8 @@ pub enum Then {
     Nothing,
     /// The end has its transmission opportunity at once.
     Transmit,
+    /// The end has had its transmission opportunity.
+    Transmitted(Used),
     /// The end's events are to be handled.
     Events,
     /// The end is a source of datagrams that has sent all.
@@ -118,8 +120,12 @@ impl Rule for Respond {
     type Out = Then;
     const IS_HOT: bool = false;
 
+    /// Also lets the end transmit, if it can: sources of datagrams do nearly each time.
     fn apply<D: Discipline>(self, mut at: AtHost<'_, D>, end: &mut impl Protocol) -> Then {
-        at.respond(end)
+        match at.respond(end) {
+            Then::Transmit => Then::Transmitted(at.transmit(end)),
+            then => then,
+        }
     }
 }
 
@@ -343,7 +349,7 @@ impl<D: Discipline> AtHost<'_, D> {
 
     /// Makes the next packet of these kinds, if the end has one now.
     #[inline(always)]
-    fn next_packet(&mut self, end: &mut impl Protocol, kinds: Kinds) -> Option<PacketId> {
+    fn next_packet<P: Protocol>(&mut self, end: &mut P, kinds: Kinds) -> Option<PacketId> {
         let core = &mut *self.core;
         let packet = core.pool.take();
         let (envelope, header) = core.pool.make(packet, self.sends, self.route);
@@ -355,18 +361,10 @@ impl<D: Discipline> AtHost<'_, D> {
         if envelope.payload > 0 {
             core.pool.set_number(packet, end.sent().wrapping_sub(1));
         }
-        if self.telemetry {
-            self.add_telemetry(end, packet);
+        if P::HAS_TELEMETRY && self.telemetry {
+            add_telemetry(core, end, packet);
         }
         Some(packet)
-    }
-
-    /// Puts the endpoint's telemetry into a frame.
-    #[inline(never)]
-    fn add_telemetry(&mut self, end: &mut impl Protocol, packet: PacketId) {
-        if let Some(stack) = end.telemetry() {
-            self.core.pool.set_telemetry(packet, &stack);
-        }
     }
 
     /// Puts a packet onto the host's link, which is free.
@@ -414,6 +412,14 @@ impl<D: Discipline> AtHost<'_, D> {
         let result = core.ledger.tables.drop(row, DropReason::TXQUEUE_FULL);
         core.check(result);
         true
+    }
+}
+
+/// Puts the endpoint's telemetry into the frame of a packet that it has made. Not a method: the rest stays in registers.
+#[inline(never)]
+fn add_telemetry(core: &mut Core, end: &impl Protocol, packet: PacketId) {
+    if let Some(stack) = end.telemetry(core.pool.header(packet)) {
+        core.pool.set_telemetry(packet, &stack);
     }
 }
 

@@ -22,13 +22,12 @@ use crate::core::link::{flag, FarEnd, Link};
 use crate::core::links;
 use crate::core::pool::{Outer, Pool};
 use crate::core::port::{Owner, Port};
-use crate::core::prefetch::{prefetch, prefetch_lines};
 use crate::fabric::Fabric;
 use crate::hosts::ends::EndId;
 use crate::hosts::{Hosts, NO_HOST};
 use fanin_engine::{Due, Items};
 use fanin_packet::PacketId;
-use fanin_units::LinkId;
+use fanin_units::{prefetch, prefetch_lines, LinkId};
 
 /// Flag in an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
 const END: u32 = 1 << 31;

@@ -23,12 +23,11 @@ params! {
     pub struct Combined {
         /// Buffer of each virtual output queue; a packet that does not fit is dropped. Source: RCM §4.1 (100 KB).
         pub voq: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(4_000_000_000);
-        /// Buffer of each output port and class. An output with less room than a largest frame receives no packet, so that
-        /// none is dropped there for lack of room.
-        /// Source: RCM §4.1 (100 KB).
+        /// Buffer of each output port and class. An output with less room than a largest frame receives no packet, so none is dropped
+        /// there. Source: RCM §4.1 (100 KB).
         pub output: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(4_000_000_000);
-        /// Speedup: rate of each input and output of the crossbar, as a multiple of the rate of the switch's fastest port.
-        /// Source: CIOQ (2 - 1/N is needed to behave as an output-queued switch of N ports, and enough).
+        /// Speedup: rate of each input and output of the crossbar, in rates of the fastest port. Source: CIOQ (2 - 1/N is needed, and
+        /// enough, to behave as an output-queued switch of N ports).
         pub speedup: f64 = 2.0, in 1.0..=64.0;
         /// Scheduler that matches inputs with outputs of the crossbar.
         pub scheduler: Arbitration = Arbitration::Islip(IslipParams { iterations: 3 });

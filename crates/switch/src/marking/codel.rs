@@ -22,8 +22,8 @@ params! {
         /// time.
         /// Source: RFC 8289 §4.2 (100 ms).
         pub interval: Span = Span::from_ms(100), in Span::from_ns(1)..=Span::from_s(100);
-        /// Smallest backlog: nothing is dropped while no more than this waits behind the packet. Source: Linux
-        /// codel_should_drop (the device's MTU with its header); RFC 8289 §5.5 (the largest packet so far).
+        /// Smallest backlog: nothing is dropped while at most this waits behind the packet. Source: Linux codel_should_drop (the device's
+        /// MTU with its header); RFC 8289 §5.5 (the largest packet so far).
         pub mtu: Bytes = Bytes(1518), in Bytes(64)..=Bytes(65_535);
         /// ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off).
         pub ecn: bool = false;

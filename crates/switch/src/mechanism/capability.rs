@@ -144,6 +144,12 @@ pub trait PacketMemory {
     /// packet waits, whether the wire is free or not. Anything but `Pass` is `Drop`.
     fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict;
 
+    /// Counts a packet without a note that came in by port `from` and has to wait for another, where nothing follows from that but a
+    /// note to be kept with it. `None`: nothing is counted, and `on_offer` decides.
+    fn take_calmly(&mut self, _envelope: &Envelope, _from: PortNo, _port: PortNo) -> Option<u64> {
+        None
+    }
+
     /// Moves the count of a packet that came in by `from`, leaves its virtual output queue and crosses to port `to`, at a
     /// combined input- and output-queued switch. There `on_offer` is asked before it joins that queue, and marking decides when
     /// it has crossed. With [`super::Hooks::CROSSING`].
@@ -201,6 +207,10 @@ pub trait Clones {
 pub trait Telemetry {
     /// Records that a frame may hold behind this switch.
     fn records(&self) -> usize;
+
+    /// Adds room for the record of port `to`, by which a frame is to leave, to the header in the frame; false where it stays as it
+    /// is. All that the mechanism's `on_route` does.
+    fn stamp(&mut self, shim: &mut Shim, to: PortNo) -> bool;
 }
 
 /// Keeps largest values besides counters.

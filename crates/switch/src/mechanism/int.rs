@@ -4,7 +4,7 @@
 use super::{
     names_it, Arrival, Context, Effects, Headers, Hooks, Mechanism, Node, PortNo, PortSite, Profile, Site, Telemetry, Verdict,
 };
-use fanin_packet::{rate_code, Stack, MAX_HOPS};
+use fanin_packet::{rate_code, Shim, Stack, MAX_HOPS};
 use fanin_params::{counters, params, Cx, Param};
 use fanin_units::Bytes;
 
@@ -102,14 +102,11 @@ impl Mechanism for Int {
     }
 
     fn on_route(&mut self, _node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _fx: &mut Effects) -> Verdict {
-        let Some(mut shim) = p.shim.filter(Stack::is_written) else { return Verdict::Pass };
-        if shim.records() >= self.hops {
-            self.counts.full += 1;
-            return Verdict::Pass;
+        if let Some(mut shim) = *p.shim {
+            if self.stamp(&mut shim, to) {
+                p.set_shim(Some(shim));
+            }
         }
-        self.counts.stamped += 1;
-        shim.add_hop(self.ports[to.index()]);
-        p.set_shim(Some(shim));
         Verdict::Pass
     }
 }
@@ -118,13 +115,27 @@ impl Telemetry for Int {
     fn records(&self) -> usize {
         self.hops
     }
+
+    #[inline(always)]
+    fn stamp(&mut self, shim: &mut Shim, to: PortNo) -> bool {
+        if !Stack::is_written(shim) {
+            return false;
+        }
+        let room = shim.records() < self.hops;
+        self.counts.full += u64::from(!room);
+        self.counts.stamped += u64::from(room);
+        if room {
+            shim.add_hop(self.ports[to.index()]);
+        }
+        room
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{bench, site};
     use super::*;
-    use fanin_packet::{Envelope, PacketId, Shim};
+    use fanin_packet::{Envelope, PacketId};
 
     /// A packet crosses switches with telemetry.
     fn cross(switches: &mut [Int], ways: &[u16], mut shim: Option<Shim>) -> (u16, Option<Shim>) {

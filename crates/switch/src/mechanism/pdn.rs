@@ -35,14 +35,14 @@ params! {
         pub queue: Bytes = Bytes(2_000), in Bytes(20)..=Bytes(1_000_000);
         /// Action that the sender is asked for.
         pub operation: Operations = Operations::RetransmitAndHalve;
-        /// Notification of dropped pure acknowledgments as well, which their sender repeats. If false, a lost acknowledgment
-        /// that was the last of a window costs the opposite end a timeout.
+        /// Notification of dropped pure acknowledgments as well, which their sender repeats. If false, losing the last one of a window
+        /// costs a timeout.
         pub acks: bool = true;
         /// Largest frame: a notification waits while the next frame would exceed this size with it. Source: IEEE 802.3 §3.2.7
         /// (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(84)..=Bytes(65_535);
-        /// Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification
-        /// whose next hop is one of them is lost and counted.
+        /// Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification to one of them
+        /// is lost and counted.
         pub unaware: Vec<String> = Vec::new();
         /// Probability that a notification is lost on each link that it crosses, for any reason; the frame that carries it
         /// arrives.

@@ -33,7 +33,7 @@ params! {
         /// Boost: each retransmission of a packet divides its remaining bytes by this; 1: no boost. Source: Vertigo, its
         /// simulator (2; 4 and 8 were tried).
         pub boost: u32 = 2, in 1..=256;
-        /// Order in which packets leave.
+        /// Order in which the packets of a class leave.
         pub serve: ServeBy = ServeBy::LeastLeft;
         /// Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual.
         pub unaware: Vec<String> = Vec::new();

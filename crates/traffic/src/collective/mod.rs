@@ -51,24 +51,22 @@ macro_rules! operation {
         params! {
             $(#[doc = $doc])*
             pub struct $name {
-                /// Bytes of each rank's buffer, as nccl-tests counts them: the data to be reduced, all gathered data, the
-                /// data to be scattered, or everything that a rank sends in an all-to-all, including its own share, which
-                /// stays. It is divided to the byte: where it does not divide evenly, the first parts are a byte larger.
+                /// Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
+                /// an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
                 pub size: Bytes, in Bytes(1)..;
                 $($own)*
                 /// Parallel connections from rank to rank, each with an equal share of the bytes.
                 pub channels: u32 = 1, in 1..=MAX_CHANNELS;
-                /// Number of ranks in a group; each group performs the operation by itself. All ranks if absent.
+                /// Ranks in a group, which performs the operation by itself. All ranks if absent.
                 pub group: Option<u32>, in 2u32..;
                 /// Distance between consecutive ranks of a group: 1 makes groups of neighbours.
                 pub stride: u32 = 1, in 1u32..;
                 /// Computation time of each rank before it enters the operation.
                 pub compute: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-                /// Upper bound of a random extra computation time, uniform in [0, `jitter`), drawn for each rank and
-                /// iteration.
+                /// Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
                 pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-                /// Processing time of each received message (reduction or copy) before it counts and is forwarded; messages
-                /// of one connection are processed one after the other.
+                /// Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
+                /// a connection.
                 pub work: Span = Span::ZERO, in Span::ZERO..=LONGEST;
             }
         }
@@ -104,24 +102,24 @@ operation! {
     pub struct AllReduce {
         /// Algorithm of the all-reduce.
         pub algorithm: AllReduceAlgorithm = AllReduceAlgorithm::Ring;
-        /// Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
-        /// as soon as it has arrived. One message per step if absent.
+        /// Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
+        /// per step if absent.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }
 operation! {
     /// All-gather around a ring: every rank gets the shares of all ranks.
     pub struct AllGather {
-        /// Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
-        /// as soon as it has arrived. One message per step if absent.
+        /// Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
+        /// per step if absent.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }
 operation! {
     /// Reduce-scatter around a ring: every rank gets its share of the sum of all ranks' buffers.
     pub struct ReduceScatter {
-        /// Largest message: the data that a rank sends in one step is cut into messages of at most this size, each forwarded
-        /// as soon as it has arrived. One message per step if absent.
+        /// Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
+        /// per step if absent.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }

@@ -237,6 +237,18 @@ mod tests {
         }
     }
 
+    /// When recovery ends and what α is are the control's below: Reno's ends with the first new ACK, NewReno's does not.
+    #[test]
+    fn the_control_below_decides_when_recovery_ends() {
+        let ends = |control| {
+            let tcp = Tcp { slow_start: SlowStart::HyStartPlusPlus, ..Tcp::new(Profile::Rfc, control) };
+            let control = Control::new(&tcp);
+            (control.new_ack_ends_recovery(), control.alpha())
+        };
+        assert_eq!(ends(CongestionControl::Reno(crate::cc::Reno {})), (true, None));
+        assert_eq!(ends(CongestionControl::NewReno(NewReno {})), (false, None));
+    }
+
     /// RFC 9406 §4.2: a rise by max (4 ms, an eighth), CSS at a quarter of the speed, its partial round counted, congestion
     /// avoidance after five.
     #[test]

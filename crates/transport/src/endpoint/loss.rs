@@ -349,8 +349,7 @@ impl TcpEndpoint {
                 FRto::Off
             }
             FRto::First if news.acked > 0 || news.duplicate => FRto::Off,
-            FRto::Second(_) if news.acked > 0 => FRto::Off,
-            unchanged => unchanged,
+            unchanged => unchanged, // an ACK of new data in the second place has ended the loss: is_spurious
         };
     }
 

@@ -24,7 +24,7 @@ use fanin_packet::{Envelope, Header, RoceHeader, RoceOp, Stack};
 use fanin_units::{Span, Stream, Time};
 use receiver::Receiver;
 use sender::{Heard, Outcome, Sender};
-use telemetry::InBand;
+use telemetry::{InBand, Samples};
 
 /// RoCEv2 endpoint: one end of a queue pair, boxed so that it does not enlarge TCP's endpoints.
 #[derive(Debug)]
@@ -110,29 +110,32 @@ impl Transport for RoceEndpoint {
         self.0.arrived = Some(at);
     }
 
+    const HAS_TELEMETRY: bool = true;
+
     fn on_telemetry(&mut self, stack: &Stack) {
         if let Some(in_band) = &mut self.0.in_band {
             in_band.arrived(stack);
         }
     }
 
-    fn telemetry(&mut self) -> Option<Stack> {
-        self.0.in_band.as_mut()?.of_sent()
+    fn telemetry(&self, made: &Header) -> Option<Stack> {
+        let Header::Roce(roce) = made else { return None };
+        self.0.in_band.as_ref()?.of_sent(roce.op)
     }
 
     #[inline(never)]
     fn on_packet(&mut self, cfg: &Roce, now: Time, envelope: &Envelope, header: &Header) {
         let waited = self.0.processing + self.0.arrived.take().map_or(Span::ZERO, |at| now.since(at));
         let Header::Roce(roce) = header else { return };
-        let heard = self.0.in_band.as_mut().map(|in_band| in_band.on_packet(now, roce.op));
         if envelope.trimmed {
             self.0.signals.counts().trimming.ignored += 1;
             return;
         }
         match roce.op {
             RoceOp::Acknowledge => {
-                let (telemetry, path) = heard.unwrap_or((&[], 0));
-                match self.0.sender.on_ack(cfg, now, roce, &Heard { at_end: waited, telemetry, path }, &mut self.0.stats) {
+                let samples = self.0.in_band.as_mut().map_or(Samples::NONE, |in_band| in_band.take_samples(now));
+                let heard = Heard { at_end: waited, telemetry: samples.as_slice(), path: samples.path };
+                match self.0.sender.on_ack(cfg, now, roce, &heard, &mut self.0.stats) {
                     Outcome::Nothing => {}
                     Outcome::Acknowledged => self.0.pending.add(Pending::ACKED),
                     Outcome::Failed => self.fail(),
@@ -176,12 +179,8 @@ impl Transport for RoceEndpoint {
         if self.0.failed {
             return false;
         }
-        let made = (kinds.has(Kinds::CONTROL) && self.0.receiver.poll(cfg, now, &mut self.0.stats, envelope, header))
-            || (kinds.has(Kinds::DATA) && self.0.sender.poll(cfg, now, &mut self.0.stats, envelope, header));
-        if let (Some(in_band), Header::Roce(roce), true) = (&mut self.0.in_band, &*header, made) {
-            in_band.sent(roce.op);
-        }
-        made
+        (kinds.has(Kinds::CONTROL) && self.0.receiver.poll(cfg, now, &mut self.0.stats, envelope, header))
+            || (kinds.has(Kinds::DATA) && self.0.sender.poll(cfg, now, &mut self.0.stats, envelope, header))
     }
 
     #[inline(never)]
@@ -215,7 +214,7 @@ impl Transport for RoceEndpoint {
         }
         pair.sender.apart(&fetch);
         if let Some(in_band) = pair.in_band.as_deref() {
-            lines(in_band, fetch);
+            in_band.apart(!pair.sender.is_done(), &fetch);
         }
     }
 

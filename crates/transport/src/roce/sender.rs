@@ -118,7 +118,7 @@ impl Sender {
         }
     }
 
-    /// Fetches the send times of packets that are sent and acknowledged next, and of the writes.
+    /// Fetches the send times of packets that are sent and acknowledged next, the writes, and the memory of the control.
     #[inline(always)]
     pub fn apart(&self, fetch: &impl Fn(*const u8)) {
         let (first, wrapped) = self.sent.as_slices();
@@ -126,6 +126,7 @@ impl Sender {
         fetch(first.as_ptr().cast());
         fetch(last.as_ptr().wrapping_add(last.len()).cast());
         self.messages.apart(fetch);
+        self.control.apart(fetch);
     }
 
     pub fn write(&mut self, now: Time, bytes: u64) {

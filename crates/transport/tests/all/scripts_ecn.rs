@@ -223,6 +223,30 @@ fn dctcp_starts_as_careful_as_tcp() {
     );
 }
 
+/// An ACK counts once towards alpha, marked or not, where RACK finds the losses.
+#[test]
+fn with_rack_a_marked_ack_counts_once() {
+    let rack = LossDetection::Rack;
+    run(
+        &Tcp { loss_detection: rack, window_rules: WindowRules::Linux, rtt_sampling: RttSampling::EveryAck, ..dctcp(0.0) },
+        &format!(
+            "+0 write 11000
+            {TEN}
+            # The first ACK ends an empty window; then 4 of 10 segments are marked.
+            +0.1 < . 1 ack 1001
+            +0 = alpha 0
+            +0 > . 10001:11001
+            +0 < .E 1 ack 2001
+            +0 < .E 1 ack 3001
+            +0 < .E 1 ack 4001
+            +0 < .E 1 ack 5001
+            +0 < . 1 ack 10001
+            +0 < . 1 ack 11001
+            +0 = alpha 0.025"
+        ),
+    );
+}
+
 /// PRR spreads an ECN reduction over the round, as Linux does (tcp_enter_cwr).
 #[test]
 fn with_prr_an_ecn_reduction_is_spread() {

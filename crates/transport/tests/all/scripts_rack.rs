@@ -365,3 +365,41 @@ fn an_undone_reduction_leaves_three_quarters_of_the_window() {
         ",
     );
 }
+
+/// RFC 5682 §3.1 step 2b needs new data: where the application has none, the retransmissions go on instead of waiting for the timer.
+#[test]
+fn f_rto_without_new_data_goes_on_with_retransmissions() {
+    after_ten(
+        &Tcp { tail_loss_probe: false, ..rack() },
+        10_000,
+        "
+        +0.1 < . 1 ack 1001
+        +0 = rto 0.3
+        +0.3 > . 1001:2001
+        +0 = phase Loss
+        +0.1 < . 1 ack 2001
+        +0 > . 2001:3001
+        +0 > . 3001:4001
+        +0 = phase Loss
+        +0 = timeouts 1
+        ",
+    );
+}
+
+/// A recovery is not undone before its first retransmission has left, whatever further segments are SACKed meanwhile.
+#[test]
+fn nothing_is_undone_before_the_first_retransmission() {
+    after_ten(
+        &rack(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:4001
+        +0 < . 1 ack 1 sack 1001:5001
+        +0 < . 1 ack 1 sack 1001:6001
+        +0 = phase Recovery
+        +0 = undos 0
+        +0 = ssthresh 5000
+        +0 > . 1:1001
+        ",
+    );
+}

@@ -218,6 +218,32 @@ fn cubic_goes_on_after_a_spurious_timeout() {
     );
 }
 
+/// RFC 5682 §2.1 waits for acknowledgments: data of the other side with an old one decides nothing, neither first nor second.
+#[test]
+fn f_rto_waits_through_data_of_the_other_side() {
+    let cfg = Tcp { spurious_rto: SpuriousRto::FRto, initial_ssthresh: Some(Bytes(20_000)), ..no_sack() };
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1:101 ack 1
+        +0 > . 10001 ack 101
+        +0.1 < . 101 ack 1001
+        +0 > . 10001:11001 ack 101
+        +0 > . 11001:12001 ack 101
+        +0 < . 101:201 ack 1001
+        +0 > . 12001 ack 201
+        +0 = spurious 0
+        +0 < . 201 ack 2001
+        +0 > . 12001:13001 ack 201
+        +0 = spurious 1
+        +0 = phase Open
+        +0 = retransmits 1
+        ",
+    );
+}
+
 /// F-RTO step 3a: a duplicate in the second place means a real loss.
 #[test]
 fn f_rto_goes_back_to_slow_start_after_a_real_loss() {

@@ -228,7 +228,7 @@ impl Reports {
             (Some(occupancy), Some(unit)) => Some(occupancy.saturating_mul(unit)),
             (Some(occupancy), None) => {
                 let what = "counts bytes, cells or packets, and a report does not say which";
-                return Err(Problem::new(what).column(OCCUPANCY).value(occupancy.to_string()).suggestion(HOW));
+                return Err(Problem::new(what).column(OCCUPANCY).value(occupancy.to_string()).asks(HOW));
             }
         };
         if queue.is_some() || dropped {

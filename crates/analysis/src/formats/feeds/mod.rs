@@ -233,7 +233,9 @@ impl Format for Streamed {
             match reader.step(&mut context, &mut batch, Some(&mut seen)) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(problem) if seen.first.is_none() || (!grows && seen.is_bare()) => return Err(problem.into()),
+                Err(problem) if seen.first.is_none() || problem.asks || (!grows && seen.is_bare()) => {
+                    return Err(problem.into());
+                }
                 Err(_) => break,
             }
         }

@@ -80,3 +80,60 @@ fn a_drift_that_cannot_be_seen_is_unknown() {
     assert_eq!(pair.clock.drift_ppm, None);
     assert!(pair.notes.iter().any(|note| note.contains("drift unknown")), "{:?}", pair.notes);
 }
+
+/// Groups of packets of which a port of 1 Gb/s drops some, each with packets behind it that find the port idle.
+fn groups() -> (Vec<(i64, Packet)>, Port) {
+    let (mut now, mut arrivals) = (1_795_000_000_000_000_000, Vec::new());
+    for (i, (_, packet)) in plain(6_000, 7).0.into_iter().enumerate() {
+        now += if i % 60 < 40 { 3_000 } else { 400_000 };
+        arrivals.push((now, packet));
+    }
+    let port = port(&arrivals, 20_000);
+    (arrivals, port)
+}
+
+fn found_of(arrivals: &[(i64, Packet)], behind: &[(i64, Packet)]) -> Vec<(&'static str, crate::checks::Level, u64)> {
+    let (report, _) = Captures::new(arrivals, behind, Changed::default()).report(json!({"rate": "1Gbps"}));
+    report.plausibility.findings.iter().map(|found| (found.code, found.level, found.count)).collect()
+}
+
+/// A step is said though packets are dropped, for others stand before an idle port; one that is shorter than a step is a clock that is unsteady.
+#[test]
+fn clocks_that_are_not_apart_by_as_much_all_the_time_are_doubted() {
+    let (arrivals, port) = groups();
+    let drops = port.all.iter().filter(|(.., left)| left.is_none()).count();
+    assert!((500..1_000).contains(&drops), "{drops}");
+    let middle = arrivals[3_000].0;
+    for (step, code) in [
+        (0, None),
+        (10_000, None),
+        (60_000, Some("unsteady_clock")),
+        (500_000, Some("clock_step")),
+        (-500_000, Some("clock_step")),
+    ] {
+        let mut behind = left(&port, 5_000, 0.0);
+        behind.iter_mut().filter(|(ns, _)| *ns > middle).for_each(|(ns, _)| *ns += step);
+        let mut found: Vec<_> = found_of(&arrivals, &behind).into_iter().map(|(code, level, _)| (code, level)).collect();
+        // While packets seem to wait for a long step, the port sends little.
+        found.retain(|(code, _)| step.abs() < 500_000 || *code != "speed");
+        assert_eq!(found, code.map(|code| (code, crate::checks::Level::Doubt)).into_iter().collect::<Vec<_>>(), "{step}");
+    }
+}
+
+#[test]
+fn stamps_that_no_port_gives_are_doubted() {
+    let (arrivals, port) = groups();
+    // Stamps that are off by up to 1 ms turn the order of flows around.
+    let mut behind = left(&port, 5_000, 0.0);
+    behind.iter_mut().enumerate().for_each(|(i, (ns, _))| *ns += i as i64 * 7_919 % 1_000 * 1_000);
+    behind.sort_by_key(|(ns, _)| *ns);
+    let found = found_of(&arrivals, &behind);
+    let order = found.iter().find(|(code, ..)| *code == "flow_order").unwrap();
+    assert!((400..3_000).contains(&order.2), "{found:?}");
+    // Stamps that are given to all packets of 50 us.
+    let mut behind = left(&port, 5_000, 0.0);
+    behind.iter_mut().for_each(|(ns, _)| *ns = (*ns / 50_000 + 1) * 50_000);
+    let found = found_of(&arrivals, &behind);
+    assert_eq!(found.iter().map(|(code, ..)| *code).collect::<Vec<_>>(), ["grouped_stamps"]);
+    assert!((1_000..3_000).contains(&found[0].2), "{found:?}");
+}

@@ -7,7 +7,7 @@ use crate::capture::CaptureFile;
 use crate::checks::{Level, Trust};
 use crate::input::file::{Place, SourceFile};
 use crate::pair::identity::Seen;
-use crate::pair::rows::Packets;
+use crate::pair::rows::{Packets, Paired};
 use crate::pair::{join, How};
 use fanin_units::Bytes;
 
@@ -280,21 +280,21 @@ fn rows_have_the_packets_of_the_captures() {
             window: (Time::ZERO, Time::MAX),
         };
         let pair = join(inspect("in.pcap"), inspect("out.pcap"), how, &mut |_| true).unwrap();
+        assert!(pair.rows.is_some());
+        let (mut kept, mut read) = (pair.packets(), Packets::new(None, || pair.files.matching(&pair.coarse)));
         for side in [0, 1] {
-            assert!(pair.rows[side].is_some());
-            let captured = || pair.files.side(side, pair.coarse.matching, pair.coarse.hosts[side].clone());
-            let (mut kept, mut read) = (pair.packets(side), Packets::new(None, captured));
             let mut packets = 0;
-            while let Some(seen) = read.first().unwrap() {
-                let expected = Seen { unique: false, interface: 0, ..*seen };
-                assert_eq!(format!("{:?}", kept.first().unwrap().unwrap()), format!("{expected:?}"), "{packets}");
-                kept.skip();
-                read.skip();
+            while let Some(Paired { seen, partner }) = read.first(side).unwrap() {
+                let seen = Seen { unique: false, interface: 0, key: 0, tag: 0, ..*seen };
+                let expected = Paired { seen, partner: *partner };
+                assert_eq!(format!("{:?}", kept.first(side).unwrap().unwrap()), format!("{expected:?}"), "{packets}");
+                kept.skip(side);
+                read.skip(side);
                 packets += 1;
             }
-            assert!(kept.first().unwrap().is_none() && packets > 2_000, "{packets}");
-            assert_eq!(format!("{:?}", kept.passed()), format!("{:?}", read.passed()));
-            assert!(kept.passed().copies == u64::from(side == 0), "{:?}", kept.passed());
+            assert!(kept.first(side).unwrap().is_none() && packets > 2_000, "{packets}");
+            assert!(kept.passed()[side].copies == u64::from(side == 0), "{:?}", kept.passed());
         }
+        assert_eq!(format!("{:?}", kept.passed()), format!("{:?}", read.passed()));
     }
 }

@@ -476,7 +476,7 @@ impl Live {
             if let Err(problems) = more {
                 // A reader that does not pass over what it refuses would do so for ever.
                 failures = if (self.pipe.read(), reader.unread()) == before { failures + 1 } else { 0 };
-                if failures > LOOK || reader.is_lost() {
+                if failures > LOOK || reader.is_lost() || problems.iter().any(|problem| problem.asks) {
                     return Err(problems);
                 }
                 self.refuse(problems);

@@ -9,11 +9,6 @@ use fanin_units::Time;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
-/// Steps between samples after which the usual one is known.
-const LEARNT: u64 = 16;
-/// Usual steps between two samples from which the time between them is a gap.
-const MISSED: u64 = 10;
-
 /// Counts of a port since the stream began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortCounts {
@@ -80,11 +75,8 @@ pub struct LivePort {
     /// Queue and time of the last record [ps].
     pub queue: Option<u64>,
     pub last: u64,
-    /// Mean step between samples [ps], and their number up to now.
-    step: u64,
-    steps: u64,
-    /// Time after the last record from which the next one ends a gap [ps].
-    patience: u64,
+    /// Time after the last record from which the next one ends a gap [ps], where the user says it.
+    gap: Option<u64>,
     pub cell: Cell,
     /// End of the cell [ps of the analysis].
     pub cell_ends: u64,
@@ -98,8 +90,8 @@ pub struct LivePort {
 }
 
 impl LivePort {
-    /// `patience`: the gap between records, where the user says it [ps].
-    pub fn new(analyzer: PortSink, patience: Option<u64>) -> Self {
+    /// `gap`: the least one between records, where the user says it [ps].
+    pub fn new(analyzer: PortSink, gap: Option<u64>) -> Self {
         LivePort {
             analyzer,
             counts: PortCounts::default(),
@@ -107,9 +99,7 @@ impl LivePort {
             earlier: 0,
             queue: None,
             last: 0,
-            step: 0,
-            steps: if patience.is_some() { u64::MAX } else { 0 },
-            patience: patience.unwrap_or(u64::MAX),
+            gap,
             cell: Cell::default(),
             cell_ends: 0,
             gaps: Vec::new(),
@@ -158,19 +148,17 @@ impl LivePort {
     #[inline]
     pub fn take(&mut self, record: &Record) {
         let now = record.time.ps();
-        if self.last > 0 && now > self.last {
-            let step = now - self.last;
-            if step > self.patience {
-                self.miss(Gap { from: self.last, to: now, why: State::Gap.name() });
-                self.analyzer.interrupt();
-            } else if record.frame == 0 && self.steps < u64::MAX {
-                self.learn(step);
-            }
+        let unseen = self.analyzer.unseen_ps();
+        match self.gap {
+            None if record.frame == 0 => self.analyzer.see_look(record),
+            None => {}
+            Some(gap) => self.keep_to(gap, now),
         }
         if self.analyzer.push(record).is_err() {
             self.counts.late += 1;
             return;
         }
+        self.miss_looks(self.analyzer.unseen_ps() - unseen, now);
         self.last = now;
         self.behind = 0;
         let (lost, marked) = (u64::from(record.loses()), u64::from(record.flags & MARKED != 0));
@@ -183,6 +171,14 @@ impl LivePort {
         if record.queue != NO_QUEUE {
             self.queue = Some(record.queue);
             self.cell.queue = self.cell.queue.max(self.queue);
+        }
+    }
+
+    /// Leaves the time since the last record unknown if it is longer than the user's gap.
+    fn keep_to(&mut self, gap: u64, now: u64) {
+        if self.last > 0 && now.saturating_sub(self.last) > gap {
+            self.miss(Gap { from: self.last, to: now, why: State::Gap.name() });
+            self.analyzer.interrupt();
         }
     }
 
@@ -211,7 +207,19 @@ impl LivePort {
             }
             self.count(interval);
         }
+        let unseen = self.analyzer.unseen_ps();
         self.analyzer.take_reading(reading);
+        if let Reading::Interval(Interval { state: State::Known, end, .. }) = reading {
+            self.miss_looks(self.analyzer.unseen_ps() - unseen, end.ps());
+        }
+    }
+
+    /// Notes so much time before a look as a gap, if the analysis misses looks there.
+    #[inline]
+    fn miss_looks(&mut self, missed: u64, now: u64) {
+        if missed > 0 {
+            self.miss(Gap { from: now - missed, to: now, why: State::Gap.name() });
+        }
     }
 
     /// Leaves unknown what no reader has counted: from the last interval of one to the first of the next.
@@ -247,20 +255,6 @@ impl LivePort {
             self.counts.peak_at_least = interval.watermark.is_none();
         }
         self.cell.queue = self.cell.queue.max(interval.watermark).max(interval.queue);
-    }
-
-    /// Learns the usual step between samples: a mean, of the latest ones.
-    #[inline]
-    fn learn(&mut self, step: u64) {
-        self.steps = (self.steps + 1).min(4 * LEARNT);
-        self.step = if step >= self.step {
-            self.step + (step - self.step) / self.steps
-        } else {
-            self.step - (self.step - step) / self.steps
-        };
-        if self.steps >= LEARNT {
-            self.patience = self.step.saturating_mul(MISSED).max(1);
-        }
     }
 
     /// The cell that is open, if it has something.
@@ -310,7 +304,7 @@ impl LivePort {
         let counted = self.counted();
         self.before = (counted.bursts, counted.burst_ps);
         self.counts.unknown_ps = counted.unknown_ps;
-        self.analyzer = analyzer;
+        self.analyzer = analyzer.after(&self.analyzer);
         self.last = self.last.saturating_sub(shift);
         self.cell_ends = self.cell_ends.saturating_sub(shift);
     }

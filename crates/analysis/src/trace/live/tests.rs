@@ -172,6 +172,39 @@ fn missing_samples_end_a_burst_and_are_no_empty_queue() {
 }
 
 #[test]
+fn what_is_missing_is_the_same_of_a_stream_and_of_its_file_and_slower_looks_become_usual() {
+    // Each 100 us, then 20 ms of nothing in a burst, then each 30 ms for good, with bursts of ten looks.
+    let looks = (0..100).map(|i| i * 100).chain((0..10).map(|i| 30_000 + i * 100)).chain((0..200).map(|i| 60_000 + i * 30_000));
+    let mut text = String::from("time_us,queue_bytes\n");
+    looks.enumerate().for_each(|(i, at)| writeln!(text, "{at},{}", if i % 50 >= 40 { 80_000 } else { 0 }).unwrap());
+    // Packets that find a queue, of which a second is missing.
+    let mut packets = String::from("time_ns,queue_bytes,frame_bytes,flow\n");
+    (0..60_u64).for_each(|i| writeln!(packets, "{},{},1500,f", i * 100 + i / 30 * 1_000_000_000, i % 59 * 1_500).unwrap());
+    for (text, holes) in [(text, 4..=6), (packets, 1..=1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("looks.csv");
+        std::fs::write(&path, &text).unwrap();
+        let of_file = analyze(&options(path.to_str().unwrap(), json!({})), &mut Unseen).unwrap();
+        let mut live = live(json!({}));
+        live.push(text.as_bytes()).unwrap();
+        live.end().unwrap();
+        let (taken, report) = (take(&mut live), live.report());
+        for (port, expected) in report["ports"].as_array().unwrap().iter().zip(&of_file.ports) {
+            let (gaps, gap_ps) = (port["gaps"].as_u64().unwrap(), port["gap_ps"].as_u64().unwrap());
+            let told = format!("({})", crate::display::count(gaps, "hole"));
+            let told = format!("records are missing for {} {told}: that time is unknown", crate::display::span(gap_ps));
+            assert!(
+                holes.contains(&gaps) && expected.notes.iter().any(|note| note.contains(&told)),
+                "{told} {:?}",
+                expected.notes
+            );
+            let found = bursts(&taken).into_iter().filter(|(name, _)| port["port"] == name.as_str()).map(|(_, burst)| burst);
+            assert_eq!(found.collect::<Vec<_>>(), expected.bursts.iter().map(self::told).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
 fn another_file_goes_on_with_the_ports_and_its_names_of_columns_may_be_missing() {
     let text = table(10);
     let (header, rows) = text.split_once('\n').unwrap();

@@ -30,12 +30,18 @@ impl Held {
         })
     }
 
+    /// The note.
+    #[inline(always)]
+    pub(super) fn note(self) -> u64 {
+        let Held { port, output, class, bytes, crossed } = self;
+        debug_assert!(bytes > 0, "a packet without bytes");
+        let [port, output, bytes, class] = [port.0.into(), output.0.into(), u64::from(bytes), class.0.into()];
+        port | output << 16 | bytes << 32 | class << 48 | u64::from(crossed) << 56
+    }
+
     /// Keeps the note with a packet.
     pub(super) fn keep(self, node: &mut dyn Node, packet: PacketId) {
-        let Held { port, output, class, bytes, crossed } = self;
-        debug_assert!(bytes > 0, "packet {packet} has no bytes");
-        let [port, output, bytes, class] = [port.0.into(), output.0.into(), u64::from(bytes), class.0.into()];
-        node.set_note(packet, port | output << 16 | bytes << 32 | class << 48 | u64::from(crossed) << 56);
+        node.set_note(packet, self.note());
     }
 
     /// Takes the note off a packet that takes no memory any more; `None`: it took none.

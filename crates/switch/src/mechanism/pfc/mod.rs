@@ -75,16 +75,15 @@ params! {
         /// Separate pool for the other classes; if absent, they share that of the lossless ones, under the same XOFF
         /// threshold.
         pub lossy: Option<LossyPool>;
-        /// Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If
-        /// absent, the bytes that the link can deliver until the neighbour has stopped, by its rate and length. Source: IEEE
-        /// 802.1Q Annex N.
+        /// Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If absent, what
+        /// the link can deliver until the neighbour has stopped. Source: IEEE 802.1Q Annex N.
         pub headroom: Option<Bytes>;
         /// XOFF threshold, from which a neighbour is paused.
         pub xoff: Xoff = Xoff::Dynamic(DynamicXoff { alpha: 0.125 });
         /// Hysteresis: distance below XOFF at which the neighbour may send again. Source: HPCC, its simulator (3 KB).
         pub xon_gap: Bytes = Bytes(3_000);
-        /// Pause time that frames request, in quanta of 512 bit times; a pause that has to last is requested again when half
-        /// of it is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
+        /// Pause time that frames request, in quanta of 512 bit times, requested again when half of it is over. Source: IEEE 802.3 §31B.2
+        /// (65,535 at most).
         pub quanta: u32 = 65_535, in 2..=65_535;
         /// Reaction time: from a packet that reaches XOFF until the PFC frame is ready, plus the time that the neighbour
         /// takes to obey. Source: IEEE 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
@@ -578,6 +577,20 @@ impl PacketMemory for Pfc {
             Some(from) if Held::of(node, p.id).is_none() => self.wait(node, p, (from, port), fx),
             _ => Verdict::Pass,
         }
+    }
+
+    /// Takes memory where departures are not seen until a value is asked for: nobody is close to a pause then.
+    #[inline(always)]
+    fn take_calmly(&mut self, envelope: &Envelope, from: PortNo, port: PortNo) -> Option<u64> {
+        if self.exact != Exact::No {
+            return None;
+        }
+        let class = envelope.class.min(TrafficClass(PRIORITIES as u8 - 1));
+        let held = Held { port: from, output: port, class, bytes: envelope.frame, crossed: false };
+        self.memory.take_calmly(held).then(|| {
+            self.ports[port.index()].waiting[class] += 1;
+            held.note()
+        })
     }
 
     /// Ends the count of a packet at its input, when it has crossed.

@@ -462,6 +462,46 @@ fn the_short_way_decides_as_the_long_one() {
     }
 }
 
+/// Packets that have to wait are counted without a question where that is enough: verdicts, notes, effects and state are those of a switch
+/// that asks about each.
+#[test]
+fn counting_without_a_question_changes_nothing() {
+    let params = PfcParams { xoff: Xoff::Dynamic(DynamicXoff { alpha: 0.5 }), memory: Bytes(60_000), ..params(3_000) };
+    let [mut quick, mut asked] = [0; 2].map(|_| Switch::new(&params));
+    let at = site(&["h0"]);
+    let (mut draws, mut waiting, mut calm, mut packets) = (at.stream(78, &at.ports[0]), Vec::new(), 0, 0);
+    for id in 0..3_000 {
+        let draw = draws.next_u32();
+        if draw % 30 < waiting.len() as u32 || id % 500 > 450 && !waiting.is_empty() {
+            let gone = waiting.swap_remove((draw >> 8) as usize % waiting.len());
+            quick.leaves(gone);
+            asked.leaves(gone);
+        } else {
+            let [from, to] = [draw >> 8, draw >> 12].map(|bits| (bits % 3) as u16);
+            let class = if draw >> 20 & 3 == 0 { 1 } else { 3 };
+            let envelope = Envelope { frame: 1_000, class: TrafficClass(class), ..Envelope::default() };
+            let note = quick.pfc.take_calmly(&envelope, PortNo(from), PortNo(to));
+            calm += u32::from(note.is_some());
+            packets += 1;
+            let verdict = match note {
+                None => quick.packet_for(id, from, class, to),
+                Some(note) => {
+                    quick.notes.insert(PacketId(id), note);
+                    Verdict::Pass
+                }
+            };
+            assert_eq!(verdict, asked.packet_for(id, from, class, to), "packet {id}");
+            if verdict == Verdict::Pass {
+                waiting.push(id);
+            }
+        }
+        let state = |switch: &Switch| format!("{:?} {:?} {:?} {:?}", switch.pfc, switch.notes, switch.sent, switch.effects);
+        assert_eq!(state(&quick), state(&asked), "after packet {id}");
+        [&mut quick, &mut asked].into_iter().for_each(|switch| switch.effects.clear());
+    }
+    assert!((packets / 10..packets * 9 / 10).contains(&calm), "{calm} of {packets} without a question");
+}
+
 /// Each lossless class has its headroom at each port, and each class its reservation: 3 ports of 2 · 3 kB and 8 · 1 kB.
 #[test]
 fn what_is_fixed_of_the_memory_counts_classes_and_ports() {

@@ -22,9 +22,8 @@ names! {
 names! {
     /// Start of the time after which a pair of sequence numbers is given up.
     pub enum GiveUpWhen {
-        /// Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last
-        /// packet that met a port which has not run empty since its alert. The time runs while the detour stands still, or goes
-        /// on beside an idle port.
+        /// Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last packet that
+        /// met a port which has not run empty since its alert.
         "stalled" => Stalled,
         /// Start of the detour, even while the burst goes on: the paper to the letter ("packet detouring lasts longer than a
         /// user-defined period of time"). The detour of each burst of more than 1 ms ends, out of order.
@@ -35,9 +34,8 @@ names! {
 names! {
     /// Ports whose packets take detours.
     pub enum Detours {
-        /// Ports with neighbours that send their packets back, by such neighbours only: all shortest paths of such a neighbour to
-        /// the hosts behind the port lead over this switch. In a leaf–spine network these are the ports of leaves to hosts.
-        /// Source: RIMM §III-A.1 ("guaranteed to return").
+        /// Ports with neighbours whose shortest paths to the hosts behind the port all lead over this switch, by such neighbours only. In
+        /// a leaf–spine network these are the ports of leaves to hosts. Source: RIMM §III-A.1 ("guaranteed to return").
         "returning" => Returning,
         /// All ports, by any neighbour, even one that knows another way: packets that take that way are out of order.
         "all" => All,
@@ -112,19 +110,19 @@ params! {
         /// Traffic class of messages; if absent, the class of the packet whose headers the message copies, so that the message
         /// waits among packets of that class. Deviation: the paper does not say.
         pub message_class: Option<u8>, in 0u8..=7u8;
-        /// Interval at which the message about a queue that stays above α is repeated, as it may have been lost. Deviation: the
-        /// paper repeats none.
+        /// Interval at which the message about a queue that stays above α is repeated, as it may be lost. Deviation: the paper repeats
+        /// none.
         pub repeat: Span = REPEAT, in Span::from_us(1)..=Span::from_ms(4_000);
         /// Condition that ends the detour of a flow after the alert.
         pub release: Release = Release::Drained(DrainedParams {});
-        /// Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the
-        /// next alert. A pair of sequence numbers is given up after an equal time (`give_up_when`): its new packets take no
-        /// detour, and those on detours go on as soon as they are back and the alert is off. Source: RIMM §III-B, §V (1 ms).
+        /// Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the next
+        /// alert. A pair of sequence numbers is given up after an equal time (`give_up_when`): new packets take no detour, others go on
+        /// once they are back and the alert is off. Source: RIMM §III-B, §V (1 ms).
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(4_000);
         /// Start of the time after which a pair of sequence numbers is given up (`give_up`).
         pub give_up_when: GiveUpWhen = GiveUpWhen::Stalled;
-        /// Longest detour of a pair, from its first packet (Sa leaves Sf): then the pair is given up regardless of alerts, and
-        /// has no detours until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
+        /// Longest detour of a pair, from its first packet (Sa leaves Sf): then it is given up regardless of alerts, without detours
+        /// until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
         pub longest: Span = LONGEST, in Span::from_us(1)..=Span::from_ms(4_000);
         /// Ports whose packets take detours.
         pub detours: Detours = Detours::Returning;
@@ -138,8 +136,7 @@ params! {
         pub hash_bits: u32 = 12, in 0..=16;
         /// Cost of a detour in the packet's time to live.
         pub hops: Hops = Hops::Spent;
-        /// Largest frame between switches: a packet that would exceed it with RIMM's headers goes without them and takes no
-        /// detour.
+        /// Largest frame between switches: a packet that would exceed it with RIMM's headers goes without, and takes no detour.
         pub max_frame: Bytes = Bytes(9_216), in Bytes(76)..=Bytes(65_535);
         /// Switches without RIMM, by name, `*` stands for anything.
         pub unaware: Vec<String> = Vec::new();

@@ -464,6 +464,28 @@ mod tests {
         }
     }
 
+    /// Bytes that leave while the timer runs count towards the byte counter: with both, the way back is as short as packet by packet.
+    #[test]
+    fn recovery_counts_bytes_between_expiries() {
+        let params = Dcqcn { additive_increase: BitRate::from_mbps(400), ..Dcqcn::new(DcqcnProfile::Paper) };
+        let estimate = params.recovery(BitRate(LINE), 1).expect("within a second");
+        let (mut c, mut s) = control(params.clone());
+        let low = LINE as f64 / 100.0;
+        (c.current, c.target, c.timer_at) = (low, low, Time::ZERO + params.rate_timer);
+        let mut now = Time::ZERO;
+        while c.current < 0.9 * LINE as f64 {
+            let next = now + BitRate(c.current as u64).time_to_send(Bytes(1_000));
+            if c.next_timeout() <= next {
+                let expiry = c.next_timeout();
+                c.on_timer(&mut s, expiry);
+            }
+            now = next;
+            c.on_sent(&mut s, now, 1_000);
+        }
+        let ratio = estimate.ps() as f64 / now.since(Time::ZERO).ps() as f64;
+        assert!((0.99..1.01).contains(&ratio), "{estimate:?} {now:?}");
+    }
+
     /// At the line's rate again, nothing is left to do.
     #[test]
     fn the_way_back_ends() {

@@ -26,8 +26,12 @@ impl ControlParams for Hpcc {}
 /// HPCC state of a queue pair.
 #[derive(Clone, Debug)]
 pub struct HpccControl {
-    params: Box<Hpcc>,
     ports: Ports,
+    /// eta, W_AI \[B\] and maxStage.
+    eta: f64,
+    increase: f64,
+    max_stage: u32,
+    stage: u32,
     /// T, the base RTT \[s\].
     base: f64,
     /// Largest window W_init = line rate · T, and smallest window.
@@ -38,7 +42,6 @@ pub struct HpccControl {
     utilisation: f64,
     /// W^c: reference window, from which all acknowledgments of a round trip start.
     reference: f64,
-    stage: u32,
     /// Offset after which acknowledged data changes the reference: data sent after the last change.
     update_from: u64,
 }
@@ -50,15 +53,17 @@ impl HpccControl {
         let share = params.min_rate.bps() as f64 / path.line_rate.bps() as f64;
         s.window = most as u64;
         HpccControl {
-            params: Box::new(params.clone()),
             ports: Ports::new(),
+            eta: params.eta,
+            increase: params.increase.get() as f64,
+            max_stage: params.max_stage,
+            stage: 0,
             base: base.as_secs_f64(),
             most,
             least: most * share.min(1.0),
             line_rate: path.line_rate,
             utilisation: 1.0,
             reference: most,
-            stage: 0,
             update_from: 0,
         }
     }
@@ -81,11 +86,10 @@ impl HpccControl {
 
     /// Computes window and next stage (ComputeWind). Source: HPCC Algorithm 1, lines 11 to 21.
     fn window(&self, utilisation: f64) -> (f64, u32) {
-        let increase = self.params.increase.get() as f64;
-        if utilisation >= self.params.eta || self.stage >= self.params.max_stage {
-            (self.reference / (utilisation / self.params.eta) + increase, 0)
+        if utilisation >= self.eta || self.stage >= self.max_stage {
+            (self.reference / (utilisation / self.eta) + self.increase, 0)
         } else {
-            (self.reference + increase, self.stage + 1)
+            (self.reference + self.increase, self.stage + 1)
         }
     }
 }
@@ -93,6 +97,10 @@ impl HpccControl {
 impl RateControl for HpccControl {
     /// Packets leave while less than W is in flight. Source: HPCC §3.2; the authors' simulator does so in RdmaQueuePair::IsWinBound.
     const NEEDS: Needs = Needs { telemetry: Some("HPCC"), window: true, fills_window: true, ..Needs::NOTHING };
+
+    fn apart(&self, fetch: &impl Fn(*const u8)) {
+        self.ports.apart(fetch);
+    }
 
     /// Handles an acknowledgment (NewAck). Source: HPCC Algorithm 1, lines 22 to 30.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {

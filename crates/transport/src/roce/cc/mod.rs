@@ -153,6 +153,8 @@ pub trait RateControl {
     fn next_timeout(&self) -> Time {
         Time::MAX
     }
+    /// Shows `fetch` the memory that the control keeps apart and reads at each acknowledgment, line by line.
+    fn apart(&self, _fetch: &impl Fn(*const u8)) {}
     /// Estimate of congestion (DCQCN's α); `None` for controls without one.
     fn alpha(&self) -> Option<f64> {
         None
@@ -237,6 +239,9 @@ macro_rules! controls {
             }
             fn next_timeout(&self) -> Time {
                 match self { $( Self::$variant(c) => c.next_timeout(), )* }
+            }
+            fn apart(&self, fetch: &impl Fn(*const u8)) {
+                match self { $( Self::$variant(c) => c.apart(fetch), )* }
             }
             fn alpha(&self) -> Option<f64> {
                 match self { $( Self::$variant(c) => c.alpha(), )* }

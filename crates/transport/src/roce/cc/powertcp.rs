@@ -160,6 +160,10 @@ impl PowerTcpControl {
 impl RateControl for PowerTcpControl {
     const NEEDS: Needs = Needs { telemetry: Some("PowerTCP"), window: true, fills_window: true, ..Needs::NOTHING };
 
+    fn apart(&self, fetch: &impl Fn(*const u8)) {
+        self.ports.apart(fetch);
+    }
+
     /// Handles an acknowledgment (NEWACK, NORMPOWER). Source: PowerTCP Algorithm 1, lines 1 to 25.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {
         let (tau, least) = (self.power.base, self.power.params.least_current);

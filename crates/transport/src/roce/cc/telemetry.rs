@@ -2,12 +2,38 @@
 
 use super::Feedback;
 use fanin_packet::{HopSample, MAX_HOPS};
+use fanin_units::Time;
 
-/// Latest sample of each port on the path.
+/// Latest sample of each port on the path, in memory of its own.
+#[derive(Clone, Debug)]
+pub(super) struct Ports(Box<Last>);
+
+/// Samples of one acknowledgment, in as few cache lines as they fit into.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ports {
+#[repr(align(64))]
+struct Last {
     path: u16,
-    last: Vec<HopSample>,
+    hops: u8,
+    places: [Place; MAX_HOPS],
+}
+
+/// Sample of a port without its rate: bytes of a [`HopSample`] have at most 27 bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    at: Time,
+    tx_bytes: u32,
+    queue_bytes: u32,
+}
+
+impl Place {
+    fn of(sample: &HopSample) -> Place {
+        Place { at: sample.at, tx_bytes: sample.tx_bytes as u32, queue_bytes: sample.queue_bytes as u32 }
+    }
+
+    /// The sample, with the rate that a later one of the same port has.
+    fn before(&self, now: &HopSample) -> HopSample {
+        HopSample { queue_bytes: self.queue_bytes.into(), tx_bytes: self.tx_bytes.into(), at: self.at, rate: now.rate }
+    }
 }
 
 /// Activity of a port between two samples.
@@ -25,29 +51,37 @@ pub(super) struct Interval {
 
 impl Ports {
     pub(super) fn new() -> Self {
-        Ports { path: 0, last: Vec::with_capacity(MAX_HOPS) }
+        Ports(Box::default())
+    }
+
+    /// Shows `fetch` the memory of the samples: a call for each cache line.
+    pub(super) fn apart(&self, fetch: &impl Fn(*const u8)) {
+        let first = std::ptr::from_ref(&*self.0).cast::<u8>();
+        [0, 64].into_iter().for_each(|at| fetch(first.wrapping_add(at))); // seven ports; paths are seldom longer
     }
 
     /// Computes the ports' activity since the previous acknowledgment, except for ports where no time has passed. `None` if
     /// it cannot be computed: for the first acknowledgment, after a change of path, or if a counter may have wrapped around.
     pub(super) fn since(&mut self, f: &Feedback<'_>, mut each: impl FnMut(Interval)) -> Option<()> {
-        let known = self.path == f.path && self.last.len() == f.telemetry.len();
-        let clear = || self.last.iter().zip(f.telemetry).all(|(before, now)| now.is_comparable(before));
-        let compared = known && !self.last.is_empty() && clear();
+        let last = &mut *self.0;
+        let hops = usize::from(last.hops);
+        let known = last.path == f.path && hops == f.telemetry.len() && hops > 0;
+        let pairs = || last.places.iter().zip(f.telemetry).map(|(before, now)| (before.before(now), now));
+        let compared = known && pairs().all(|(before, now)| now.is_comparable(&before));
         if compared {
-            self.last.iter().zip(f.telemetry).filter(|(before, now)| now.at > before.at).for_each(|(before, now)| {
+            pairs().filter(|(before, now)| now.at > before.at).for_each(|(before, now)| {
                 let seconds = now.at.since(before.at).as_secs_f64();
                 each(Interval {
                     seconds,
                     rate: now.rate.bps() as f64 / 8.0,
-                    sent: now.sent_since(before) as f64 / seconds,
-                    queue: [before, now].map(|sample| sample.queue_bytes as f64),
+                    sent: now.sent_since(&before) as f64 / seconds,
+                    queue: [before.queue_bytes as f64, now.queue_bytes as f64],
                 });
             });
         }
-        self.path = f.path;
-        self.last.clear();
-        self.last.extend_from_slice(f.telemetry);
+        debug_assert!(f.telemetry.len() <= MAX_HOPS, "{} samples", f.telemetry.len());
+        (last.path, last.hops) = (f.path, f.telemetry.len() as u8);
+        last.places.iter_mut().zip(f.telemetry).for_each(|(place, now)| *place = Place::of(now));
         compared.then_some(())
     }
 }
@@ -55,7 +89,7 @@ impl Ports {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use fanin_units::{BitRate, Span, Time};
+    use fanin_units::{BitRate, Span};
 
     pub(in super::super) fn sample(us: u64, queue_bytes: u64, tx_bytes: u64) -> HopSample {
         HopSample { queue_bytes, tx_bytes, at: Time::ZERO + Span::from_us(us), rate: BitRate::from_gbps(100) }

@@ -535,7 +535,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
 
 /// Speed of a port in Mb/s, as the interfaces table names it.
 const HIGH_SPEED: &str = "ifhighspeed";
-/// Name of the speed in bits each second (RFC 2863).
+/// Speed of a port in bits each second, as the interfaces table names it (RFC 2863).
 const SPEED: &str = "ifspeed";
 
 /// Choice of a column that says the speed of each port, where there is one and it is not bound.
@@ -588,10 +588,10 @@ pub fn no_bytes<'a>(
 
 /// Parts of names that counters of what left a port go by.
 const TRAFFIC: [&str; 10] = ["octets", "bytes", "out", "tx", "transmit", "sent", "traffic", "throughput", "bandwidth", "egress"];
-/// Words for bytes that came in, which are of no port that they leave by.
+/// Parts of names that counters of what came in go by.
 const CAME_IN: [&str; 6] = ["rx", "in", "receive", "received", "ingress", "input"];
 
-/// A hint of the option for a column that seems to count what left a port, of which nothing is guessed.
+/// Suggestion of choices for a column that seems to count what left a port, of which nothing is guessed.
 fn counter(columns: &[Column]) -> Option<String> {
     let parts = |name: &str, known: &[&str]| name.split(['_', '(', ')', '[', ']', '/']).any(|part| known.contains(&part));
     let plain = || {

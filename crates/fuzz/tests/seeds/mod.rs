@@ -242,7 +242,7 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         (0, 0, 40, table.as_bytes()),
         (0, 3_000, 90, &example("bursts.json")[..]),
         (32, 1_000, 60, &example("int.pcap")[..6_000]),
-        (4, 1_000, 120, &example("flows.pcap")[..8_000]),
+        (4, 1_000, 120, &example("flows.pcap")[..]),
         (4, 70, 9, &flows[..]),
         (12, 0, 20, &flows[..]),
     ] {

@@ -17,8 +17,9 @@ pub enum Unit {
     TotalOf(u8),
     /// A count since the row before, or in the interval.
     Since,
-    /// The two of a unit of its own, in bits.
+    /// A running count in a unit of so many bits.
     TotalIn(u64),
+    /// A count since the row before, in a unit of so many bits.
     SinceIn(u64),
     /// A mean rate since the row before, or over the interval: bits each second of its unit. Of packets, 8 are one each second.
     Rate(u64),
@@ -228,7 +229,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// The unit in a name, in lower case with `_` between its parts.
+    /// The unit that a name says; the name in lower case with `_` between its parts.
     pub(super) fn of(name: &str) -> Option<Said> {
         let parts = || name.split(['_', '(', ')', '[', ']', '/']);
         let found = PARTS.iter().find(|(part, ..)| parts().any(|of| of == *part));

@@ -85,7 +85,7 @@ pub struct CountedPort {
 /// Time of which nothing is known, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnknownTime {
-    /// `gap`, `stale`, `reset`, `rollover`, `stalled`, `repeated` or `contradicting`.
+    /// `gap`, `reset`, `rollover`, `repeated` or `contradicting`.
     pub state: &'static str,
     pub intervals: u64,
     pub ps: u64,

@@ -11,14 +11,10 @@ pub enum State {
     Known,
     /// Samples between its ends are missing.
     Gap,
-    /// Counters are older than the time that stands with them.
-    Stale,
     /// Counters began anew within the interval.
     Reset,
     /// Counters wrapped, and may have wrapped more than once.
     Rollover,
-    /// The source sent nothing for so long.
-    Stalled,
     /// The source sent a sample again.
     Repeated,
     /// Counters contradict one another, the port's speed or its buffer.
@@ -27,18 +23,15 @@ pub enum State {
 
 impl State {
     /// All states in which nothing is known.
-    pub const UNKNOWN: [State; 7] =
-        [State::Gap, State::Stale, State::Reset, State::Rollover, State::Stalled, State::Repeated, State::Contradicting];
+    pub const UNKNOWN: [State; 5] = [State::Gap, State::Reset, State::Rollover, State::Repeated, State::Contradicting];
 
     /// Name of the state in reports.
     pub const fn name(self) -> &'static str {
         match self {
             State::Known => "known",
             State::Gap => "gap",
-            State::Stale => "stale",
             State::Reset => "reset",
             State::Rollover => "rollover",
-            State::Stalled => "stalled",
             State::Repeated => "repeated",
             State::Contradicting => "contradicting",
         }

@@ -413,7 +413,7 @@ impl TraceReader for Counters {
                 ..Interval::default()
             };
             let unknown = (23..40).contains(&i);
-            let interval = if unknown { Interval::unknown(start, end, State::Stalled) } else { known };
+            let interval = if unknown { Interval::unknown(start, end, State::Gap) } else { known };
             batch.readings.push((port, Reading::Interval(interval)));
         }
         self.0 += 50;
@@ -442,9 +442,9 @@ fn counters_are_bursts_and_what_they_leave_unknown_is_neither_a_burst_nor_a_zero
     let ms = |tenths: u64| json!(tenths * 100_000_000);
     assert_eq!((&burst["start_ps"], &burst["end_ps"], &burst["open"]), (&ms(20), &ms(23), &json!(true)));
     assert_eq!((&burst["peak_bytes"], &burst["dropped_packets"]), (&json!(90_000), &json!(1)));
-    assert_eq!(taken["gaps"], json!([{ "port": "eth0", "origin_s": 0, "from_ps": ms(23), "to_ps": ms(40), "why": "stalled" }]));
+    assert_eq!(taken["gaps"], json!([{ "port": "eth0", "origin_s": 0, "from_ps": ms(23), "to_ps": ms(40), "why": "gap" }]));
     let port = &live.report()["ports"][0];
-    assert_eq!((&port["unknown_ps"], &port["gap_ps"]), (&json!({ "stalled": 1_700_000_000_u64 }), &ms(17)));
+    assert_eq!((&port["unknown_ps"], &port["gap_ps"]), (&json!({ "gap": 1_700_000_000_u64 }), &ms(17)));
     assert_eq!((&port["records"], &port["queue_bytes"], &port["dropped"]), (&json!(100), &json!(0), &json!(1)));
     assert_eq!((&port["peak_bytes"], &port["peak_at_least"]), (&json!(90_000), &json!(true)), "no counter of the largest queue");
 }

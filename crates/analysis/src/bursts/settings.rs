@@ -204,10 +204,11 @@ pub enum Sender {
 }
 
 impl Sender {
-    /// Sender by the protocol at the end of a flow's name, as captures and tables have it: `10.0.0.1:80 > 10.0.0.2:5000 tcp`.
+    /// Sender by the protocol at the end of a flow's name, as captures and tables have it: `10.0.0.1:80 > 10.0.0.2:5000 tcp`, and
+    /// ` vni 7` after it in a tunnel.
     pub fn of_name(name: &str) -> Sender {
         let Some((_, flow)) = name.split_once(" > ") else { return Sender::Unknown };
-        match flow.split_once(' ').map(|(_, protocol)| protocol.trim()) {
+        match flow.split_once(' ').and_then(|(_, protocol)| protocol.split(" vni ").next()).map(str::trim) {
             Some("tcp" | "TCP" | "protocol 6") => Sender::Tcp,
             Some(other) if !other.is_empty() => Sender::Other(other.into()),
             _ => Sender::Unknown,
@@ -243,4 +244,17 @@ pub type FlowLookup = Arc<dyn Fn(u32) -> FlowInfo + Send + Sync>;
 /// A lookup that knows nothing.
 pub fn unknown_flows() -> FlowLookup {
     Arc::new(|_| FlowInfo::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senders_are_known_by_the_protocol_in_a_tunnel_too() {
+        let of = |protocol: &str| Sender::of_name(&format!("10.0.0.1:80 > 10.0.0.2:5000{protocol}"));
+        assert_eq!([of(" tcp"), of(" tcp vni 5001"), of(" protocol 6")], [Sender::Tcp, Sender::Tcp, Sender::Tcp]);
+        assert_eq!([of(" udp"), of(" udp vni 5001")], [Sender::Other("udp".into()), Sender::Other("udp".into())]);
+        assert_eq!([of(""), of(" "), Sender::of_name("tcp")], [Sender::Unknown, Sender::Unknown, Sender::Unknown]);
+    }
 }

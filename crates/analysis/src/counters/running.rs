@@ -23,6 +23,11 @@ pub struct Running {
 const OF_32: u64 = 1 << 32;
 
 impl Running {
+    /// True once a value was seen.
+    pub fn has_begun(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Takes the next value. `bits`: width of the counter, where it is known; `most`: what can have been counted since the value before,
     /// where the port's speed is known.
     ///

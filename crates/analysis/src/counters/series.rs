@@ -57,6 +57,8 @@ pub struct Series {
     last: Option<Look>,
     /// Sent, arrived, packets, dropped, marked.
     totals: [Running; 5],
+    /// Totals, by bit, that looks since their last value did not tell: their next step is over more than one interval.
+    untold: u8,
     /// Usual distance of two looks [ps]; 0: none was seen.
     usual: u64,
     /// True for a stream, whose clock may be set back, or have leapt ahead in a look that was wrong.
@@ -140,18 +142,30 @@ impl Series {
         let (mut state, mut began) = (State::Known, false);
         for (place, (running, (value, most, out))) in self.totals.iter_mut().zip(counters).enumerate() {
             match value {
-                None => {}
+                None => self.untold |= u8::from(running.has_begun()) << place,
                 Some(Value::Since(count)) => *out = Some(count),
                 Some(Value::Rate(rate)) => *out = Some(at_rate(rate, length)),
-                Some(Value::Total(total, bits)) => match running.step(total, bits, most) {
-                    Step::By(count) => *out = Some(count),
-                    Step::First => began = true,
-                    // Packets only say how much the bytes took on the wire.
-                    _ if place == PACKETS => {}
-                    Step::Reset => state = State::Reset,
-                    Step::Rollover if state != State::Reset => state = State::Rollover,
-                    Step::Rollover => {}
-                },
+                Some(Value::Total(total, bits)) => {
+                    match running.step(total, bits, most.filter(|_| self.untold & (1 << place) == 0)) {
+                        // Bytes, drops and marks of the looks between are not of this interval alone: they are counted, and no burst.
+                        Step::By(count) if self.untold & (1 << place) != 0 => {
+                            self.untold &= !(1 << place);
+                            if place != PACKETS {
+                                *out = Some(count);
+                                if state == State::Known && (place < PACKETS || count > 0) {
+                                    state = State::Gap;
+                                }
+                            }
+                        }
+                        Step::By(count) => *out = Some(count),
+                        Step::First => began = true,
+                        // Packets only say how much the bytes took on the wire.
+                        _ if place == PACKETS => {}
+                        Step::Reset => state = State::Reset,
+                        Step::Rollover if state != State::Reset => state = State::Rollover,
+                        Step::Rollover => {}
+                    }
+                }
             }
         }
         self.before = self.last.map_or(look.time, |last| last.time);
@@ -202,6 +216,34 @@ mod tests {
         let mut series = Series::default();
         let intervals = looks.iter().flat_map(|look| series.look(look, rate)).flatten();
         intervals.map(|i| (i.start.ps() / US, i.end.ps() / US, i.sent, i.state)).collect()
+    }
+
+    #[test]
+    fn what_looks_without_a_value_left_out_is_of_no_interval_alone() {
+        let rate = BitRate::from_gbps(1);
+        let untold = |us: u64| Look { sent: None, ..at(us, 0) };
+        // 50 % of the line; two looks do not tell the total, which then rises by three intervals' bytes.
+        let looks = [at(0, 0), at(10, 625), untold(20), untold(30), at(40, 2_500), at(50, 3_125)];
+        let known = |start, end, sent| (start, end, sent, State::Known);
+        let expected = [
+            known(0, 10, Some(625)),
+            known(10, 20, None),
+            known(20, 30, None),
+            (30, 40, Some(1_875), State::Gap),
+            known(40, 50, Some(625)),
+        ];
+        assert_eq!(all(&looks, Some(rate)), expected);
+        // Drops that did not rise are of no matter; those that did are of all three.
+        let with = |us: u64, sent: u64, drops: Option<u64>| Look {
+            dropped: drops.map(|drops| Value::Total(drops, None)),
+            ..at(us, sent)
+        };
+        let states = |last: u64| -> Vec<State> {
+            let looks = [with(0, 0, Some(4)), with(10, 5, None), with(20, 10, Some(last)), with(30, 15, Some(last))];
+            all(&looks, Some(rate)).into_iter().map(|(.., state)| state).collect()
+        };
+        assert_eq!(states(4), [State::Known; 3]);
+        assert_eq!(states(5), [State::Known, State::Gap, State::Known]);
     }
 
     #[test]

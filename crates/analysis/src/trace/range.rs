@@ -142,6 +142,12 @@ impl Estimate {
         if range.dropped_high as f64 > SOME.0 * explained as f64 + SOME.1 as f64 {
             return (Sure::Unchecked, format!("{said}, so fewer may have been dropped than it says"));
         }
+        if c.again as f64 > SOME.0 * range.dropped_high as f64 + SOME.1 as f64 {
+            return (
+                Sure::Unchecked,
+                format!("{said}, so more may have been dropped than it says, or segments were sent again for nothing"),
+            );
+        }
         let acked = c.rate_bps.map_or(String::new(), |rate| format!(", and acknowledgments confirm {}", rate_of(rate)));
         (Sure::Confirmed, format!("the file agrees: {said}{acked}"))
     }

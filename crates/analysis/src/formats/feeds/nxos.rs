@@ -106,7 +106,9 @@ impl Bursts {
                 None => Err(Problem::new("is no date and time").column(name).value(text).accepted(FORM)),
             },
         };
+        // A flag may stand before interface or queue: `E U1` is an early record of U1.
         let port = value("if-str");
+        let port = port.strip_prefix("E ").unwrap_or(&port).trim().to_string();
         if port.is_empty() {
             let problem = Problem::new("names no interface").column("if-str").value(value("start-time"));
             return Err(problem.accepted("for example Ethernet1/25"));
@@ -114,7 +116,6 @@ impl Bursts {
         let Some(start) = time("start-time")? else {
             return Err(Problem::new("says no time at which the burst began").column("start-time").value(port).accepted(FORM));
         };
-        // A flag stands before the queue: `E U1` is an early record of U1.
         let queue = value("queue");
         let queue = queue.strip_prefix("E ").unwrap_or(&queue).trim().to_string();
         let queue = Some(queue).filter(is_there).map_or(String::new(), |queue| format!(" {queue}"));

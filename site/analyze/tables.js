@@ -206,7 +206,9 @@ function who(burst) {
   const listed = burst.direct.length ? burst.direct : burst.indirect;
   if (!listed.length) return burst.flows ? strong(many(burst.flows, "flow")) : "Packets of unknown flows";
   const [first] = listed;
-  const of = burst.direct.length ? "of the queue" : "of the bytes";
+  const unknown = burst.direct.length ? burst.direct_unattributed_bytes : burst.indirect_unattributed_bytes;
+  const rest = first.bytes ? (unknown * first.share) / first.bytes : 0;
+  const of = (burst.direct.length ? "of the queue" : "of the bytes") + (rest >= MOSTLY ? `, ${percent(rest, 1)} of no known flow` : "");
   if (burst.flows === 1 || first.share >= MOSTLY) {
     const others = burst.flows > 1 ? `, with ${many(burst.flows - 1, "other")},` : "";
     return `${strong(first.name)} (${percent(first.share, 1)} ${of})${others}`;

@@ -136,6 +136,8 @@ class TestWhatIsOnThem:
             ("0,a,0,1500,false\n9000,a,2000,1500,false\n", "No burst at 1 port: the largest queue was 2 KB at"),
             ("".join(f"{1000 * i},x,{9000 * i},9000,false\n" for i in range(40)), "x (100.0% of the queue) filled a to 351 KB, "),
             ("".join(f"{1000 * i},x,{9000 * i},9000,false\n" for i in range(40)), "no packet of it was dropped"),
+            # One record of each six packets.
+            ("".join(f"{6000 * i},x,{54000 * i},9000,false\n" for i in range(40)), "x (12.4% of the queue, 87.6% of no known flow) filled a to 2.106 MB"),
         ],
     )
     def test_the_answer_of_small_traces(self, tmp_path: Path, rows: str, words: str) -> None:

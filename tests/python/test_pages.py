@@ -137,7 +137,10 @@ class TestWhatIsOnThem:
             ("".join(f"{1000 * i},x,{9000 * i},9000,false\n" for i in range(40)), "x (100.0% of the queue) filled a to 351 KB, "),
             ("".join(f"{1000 * i},x,{9000 * i},9000,false\n" for i in range(40)), "no packet of it was dropped"),
             # One record of each six packets.
-            ("".join(f"{6000 * i},x,{54000 * i},9000,false\n" for i in range(40)), "x (12.4% of the queue, 87.6% of no known flow) filled a to 2.106 MB"),
+            (
+                "".join(f"{6000 * i},x,{54000 * i},9000,false\n" for i in range(40)),
+                "x (12.4% of the queue, 87.6% of no known flow) filled a to 2.106 MB",
+            ),
         ],
     )
     def test_the_answer_of_small_traces(self, tmp_path: Path, rows: str, words: str) -> None:

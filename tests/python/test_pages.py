@@ -148,6 +148,17 @@ class TestWhatIsOnThem:
         found = fanin.analyze(tmp_path / "a.csv", rate="10Gbps")
         assert words in plain(answer.answer(found.document, found.clock))
 
+    def test_records_of_samples_are_not_called_packets(self, tmp_path: Path) -> None:
+        rows = "".join(f"{1_000_000 * i},{min(i, 40)},{1514 * min(i, 40)},{max(0, i - 40)}\n" for i in range(80))
+        (tmp_path / "tc.csv").write_text("time_ns,qlen,backlog,drops\n" + rows)
+        found = fanin.analyze(tmp_path / "tc.csv", rate="100Mbps")
+        assert "; 39 packets were dropped. Trust" in plain(answer.answer(found.document, found.clock))
+
+    def test_nothing_is_said_of_what_holds_no_record(self, tmp_path: Path) -> None:
+        (tmp_path / "a.pcap").write_bytes(bytes.fromhex("4d3cb2a1020004000000000000000000ffff000001000000"))
+        found = fanin.analyze(tmp_path / "a.pcap", rate="10Gbps")
+        assert plain(answer.answer(found.document, found.clock)).startswith("Nothing was read. Trust in this: poor")
+
     def test_an_estimate_is_called_one(self) -> None:
         before = CAPTURES / "incast-before.pcap.gz"
         found = fanin.analyze(before, rate="100Mbps", overhead="0B", fcs=False, buffer="512KB")

@@ -98,12 +98,17 @@ def _drops(port: dict[str, Any], burst: dict[str, Any], ports: list[dict[str, An
     more = f", {show.count(total)} in the whole trace" if total > lost else ""
     if not lost:
         return f"{strong('no packet of it was dropped')}{more}"
+    if burst["arrived_bytes"] is None:  # samples of a queue: records are no packets
+        some = f"{guess}{show.many(lost, 'packet')} {'was' if lost == 1 else 'were'} dropped"
+        return f"{strong(some)}{more}"
     of = f"{guess}{show.count(lost)} of its {show.many(burst['records'], 'packet')} were dropped"
     return f"{strong(of)}{more}"
 
 
 def _quiet(document: dict[str, Any], clock: Clock | None) -> str:
     ports = document["ports"]
+    if not ports:
+        return f"{strong('Nothing was read')}."
     known = [port for port in ports if port["peak_bytes"] is not None and port["peak_ps"] is not None]
     lost = [int(port["dropped"]) for port in ports if port["dropped"] is not None]
     unknown = [port for port in ports if tables.is_unknown(port)]

@@ -148,6 +148,15 @@ class TestWhatIsOnThem:
         found = fanin.analyze(tmp_path / "a.csv", rate="10Gbps")
         assert words in plain(answer.answer(found.document, found.clock))
 
+    def test_drops_of_a_refuted_estimate_are_not_drawn(self) -> None:
+        before = CAPTURES / "incast-before.pcap.gz"
+        found = fanin.analyze(before, rate="10Mbps", overhead="0B", fcs=False, buffer="512KB")
+        made = explorer.explore(found).document
+        assert [sum(unpacked(port["overview"]["drops"])) for port in made["ports"]] == [0]
+        assert not any(
+            (unpacked(view["data"]["fate"]) & explorer.DROPPED).any() for view in made["views"] if view["kind"] == "packets"
+        )
+
     def test_records_of_samples_are_not_called_packets(self, tmp_path: Path) -> None:
         rows = "".join(f"{1_000_000 * i},{min(i, 40)},{1514 * min(i, 40)},{max(0, i - 40)}\n" for i in range(80))
         (tmp_path / "tc.csv").write_text("time_ns,qlen,backlog,drops\n" + rows)

@@ -206,7 +206,9 @@ function who(burst) {
   const listed = burst.direct.length ? burst.direct : burst.indirect;
   if (!listed.length) return burst.flows ? strong(many(burst.flows, "flow")) : "Packets of unknown flows";
   const [first] = listed;
-  const of = burst.direct.length ? "of the queue" : "of the bytes";
+  const unknown = burst.direct.length ? burst.direct_unattributed_bytes : burst.indirect_unattributed_bytes;
+  const rest = first.bytes ? (unknown * first.share) / first.bytes : 0;
+  const of = (burst.direct.length ? "of the queue" : "of the bytes") + (rest >= MOSTLY ? `, ${percent(rest, 1)} of no known flow` : "");
   if (burst.flows === 1 || first.share >= MOSTLY) {
     const others = burst.flows > 1 ? `, with ${many(burst.flows - 1, "other")},` : "";
     return `${strong(first.name)} (${percent(first.share, 1)} ${of})${others}`;
@@ -232,11 +234,15 @@ function drops(port, burst, ports) {
   const total = ports.reduce((sum, entry) => sum + (entry.dropped ?? 0), 0);
   const more = total > lost ? `, ${count(total)} in the whole trace` : "";
   if (!lost) return `${strong("no packet of it was dropped")}${more}`;
-  return `${strong(`${estimated(port) ? "≈ " : ""}${count(lost)} of its ${many(burst.records, "packet")} were dropped`)}${more}`;
+  const guess = estimated(port) ? "≈ " : "";
+  // Samples of a queue: records are no packets.
+  if (burst.arrived_bytes === null) return `${strong(`${guess}${many(lost, "packet")} ${lost === 1 ? "was" : "were"} dropped`)}${more}`;
+  return `${strong(`${guess}${count(lost)} of its ${many(burst.records, "packet")} were dropped`)}${more}`;
 }
 
 function quiet(report, clock) {
   const { ports } = report;
+  if (!ports.length) return `${strong("Nothing was read")}.`;
   const known = ports.filter((port) => port.peak_bytes !== null && port.peak_ps !== null);
   const lost = ports.filter((port) => port.dropped !== null).map((port) => port.dropped);
   let text = `${strong("No burst")} at ${many(ports.length, "port")}`;

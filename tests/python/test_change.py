@@ -149,6 +149,10 @@ def test_the_command_compares_a_port_with_a_larger_buffer(tmp_path: Path) -> Non
     refused = CliRunner().invoke(app, ["compare", *both, "--looks", "2"])
     assert refused.exit_code == 2
     assert "--looks: without effect on two analyses" in " ".join(refused.output.split())
+    for given in (["a=" + both[0], "b=" + both[1]], [*both, both[0]]):
+        refused = CliRunner().invoke(app, ["compare", *given])
+        assert refused.exit_code == 2
+        assert "reports of analyses are compared in twos, without names" in " ".join(refused.output.split())
     (tmp_path / "no.json").write_text("{}")
     wrong = CliRunner().invoke(app, ["compare", both[0], str(tmp_path / "no.json")])
     assert wrong.exit_code == 2

@@ -136,12 +136,37 @@ class TestWhatIsOnThem:
             ("0,a,0,1500,false\n9000,a,2000,1500,false\n", "No burst at 1 port: the largest queue was 2 KB at"),
             ("".join(f"{1000 * i},x,{9000 * i},9000,false\n" for i in range(40)), "x (100.0% of the queue) filled a to 351 KB, "),
             ("".join(f"{1000 * i},x,{9000 * i},9000,false\n" for i in range(40)), "no packet of it was dropped"),
+            # One record of each six packets.
+            (
+                "".join(f"{6000 * i},x,{54000 * i},9000,false\n" for i in range(40)),
+                "x (12.4% of the queue, 87.6% of no known flow) filled a to 2.106 MB",
+            ),
         ],
     )
     def test_the_answer_of_small_traces(self, tmp_path: Path, rows: str, words: str) -> None:
         (tmp_path / "a.csv").write_text("time_ns,flow,queue_bytes,frame_bytes,dropped\n" + rows)
         found = fanin.analyze(tmp_path / "a.csv", rate="10Gbps")
         assert words in plain(answer.answer(found.document, found.clock))
+
+    def test_drops_of_a_refuted_estimate_are_not_drawn(self) -> None:
+        before = CAPTURES / "incast-before.pcap.gz"
+        found = fanin.analyze(before, rate="10Mbps", overhead="0B", fcs=False, buffer="512KB")
+        made = explorer.explore(found).document
+        assert [sum(unpacked(port["overview"]["drops"])) for port in made["ports"]] == [0]
+        assert not any(
+            (unpacked(view["data"]["fate"]) & explorer.DROPPED).any() for view in made["views"] if view["kind"] == "packets"
+        )
+
+    def test_records_of_samples_are_not_called_packets(self, tmp_path: Path) -> None:
+        rows = "".join(f"{1_000_000 * i},{min(i, 40)},{1514 * min(i, 40)},{max(0, i - 40)}\n" for i in range(80))
+        (tmp_path / "tc.csv").write_text("time_ns,qlen,backlog,drops\n" + rows)
+        found = fanin.analyze(tmp_path / "tc.csv", rate="100Mbps")
+        assert "; 39 packets were dropped. Trust" in plain(answer.answer(found.document, found.clock))
+
+    def test_nothing_is_said_of_what_holds_no_record(self, tmp_path: Path) -> None:
+        (tmp_path / "a.pcap").write_bytes(bytes.fromhex("4d3cb2a1020004000000000000000000ffff000001000000"))
+        found = fanin.analyze(tmp_path / "a.pcap", rate="10Gbps")
+        assert plain(answer.answer(found.document, found.clock)).startswith("Nothing was read. Trust in this: poor")
 
     def test_an_estimate_is_called_one(self) -> None:
         before = CAPTURES / "incast-before.pcap.gz"

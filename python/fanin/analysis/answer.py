@@ -12,7 +12,7 @@ from fanin.text import show
 __all__ = ["answer", "highest"]
 
 _MOSTLY: Final = 0.5
-"""Share of a queue from which on one flow is named as what filled it."""
+"""Share of a queue from which on one flow is named as what filled it, or flows that the trace does not tell."""
 
 _FULL_FRAME: Final = 1518
 
@@ -56,7 +56,9 @@ def _who(burst: dict[str, Any]) -> str:
     if not listed:
         return strong(show.many(burst["flows"], "flow")) if burst["flows"] else "Packets of unknown flows"
     first = listed[0]
-    of = "of the queue" if burst["direct"] else "of the bytes"
+    unknown = int(burst["direct_unattributed_bytes" if burst["direct"] else "indirect_unattributed_bytes"])
+    rest = unknown * first["share"] / first["bytes"] if first["bytes"] else 0.0
+    of = ("of the queue" if burst["direct"] else "of the bytes") + (f", {rest:.1%} of no known flow" if rest >= _MOSTLY else "")
     if burst["flows"] == 1 or first["share"] >= _MOSTLY:
         others = f", with {show.many(burst['flows'] - 1, 'other')}," if burst["flows"] > 1 else ""
         return f"{strong(first['name'])} ({first['share']:.1%} {of}){others}"
@@ -96,12 +98,17 @@ def _drops(port: dict[str, Any], burst: dict[str, Any], ports: list[dict[str, An
     more = f", {show.count(total)} in the whole trace" if total > lost else ""
     if not lost:
         return f"{strong('no packet of it was dropped')}{more}"
+    if burst["arrived_bytes"] is None:  # samples of a queue: records are no packets
+        some = f"{guess}{show.many(lost, 'packet')} {'was' if lost == 1 else 'were'} dropped"
+        return f"{strong(some)}{more}"
     of = f"{guess}{show.count(lost)} of its {show.many(burst['records'], 'packet')} were dropped"
     return f"{strong(of)}{more}"
 
 
 def _quiet(document: dict[str, Any], clock: Clock | None) -> str:
     ports = document["ports"]
+    if not ports:
+        return f"{strong('Nothing was read')}."
     known = [port for port in ports if port["peak_bytes"] is not None and port["peak_ps"] is not None]
     lost = [int(port["dropped"]) for port in ports if port["dropped"] is not None]
     unknown = [port for port in ports if tables.is_unknown(port)]

@@ -82,6 +82,10 @@ def compare(
                 raise ValueError(f"{', '.join(pointless)}: without effect on two analyses, of which each is one trace")
             _show_change(change.between(*results), out, as_json=as_json)
             return
+        reports = [path for given in results if change.is_report(path := given.partition("=")[2] or given)]
+        if reports:
+            how = "reports of analyses are compared in twos, without names: fanin compare BEFORE.json AFTER.json"
+            raise ValueError(f"{reports[0]}: {how}")
         from fanin.sweep import compare as comparison
 
         options: dict[str, Any] = {"base": base, "metric": metric or (), "confidence": confidence, "alpha": alpha}

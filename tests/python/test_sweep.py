@@ -200,7 +200,8 @@ def test_what_a_dying_worker_was_given_besides_goes_to_another(tmp_path: Path) -
         def done(number: int, outcome: Outcome) -> None:
             assert number not in ended
             ended[number] = outcome
-            if number == 10:
+            # On a busy machine a worker may have done all that it was given: then the next one is killed.
+            if number >= 10 and not any(other.error for other in ended.values()):
                 pool._workers[0].process.kill()
 
         pool.run(following, done, lambda: None)

@@ -34,7 +34,7 @@ PAGES = sorted(
 )
 PROGRAMS = re.compile(r"(\S*/)?(fanin|make|python3?|cargo|pip|tcpdump|ethtool|tc|apt-get|git|dask|srun|sbatch|kubectl) ")
 BLOCK = re.compile(r"(?:^<!-- (not run|file|scenario): ([^\n]*) -->\n+)?^```([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-LIMIT_S = 300
+LIMIT_S = 60
 VOLATILE = [
     (re.compile(r"\bin \d\S* (m?s)$", re.MULTILINE), r"in … \1"),
     (re.compile(r"\d\S* (M? ?packet-hops per CPU second)"), r"… \1"),

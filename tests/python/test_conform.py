@@ -152,7 +152,7 @@ def test_a_target_that_does_not_end_is_ended(body: str, answered: str) -> None:
     timeout_s = 6 if answered == "all" else 1  # in which it must have answered, also where the machine is busy
     found = conform("s-ecn", target(body), PAIRS, timeout_s=timeout_s)
     assert found.failure == f"it did not end within {timeout_s} s: {answered} rows were answered (--timeout gives it longer)"
-    assert timeout_s <= time.monotonic() - start < 40, "else it ends after a minute"
+    assert timeout_s <= time.monotonic() - start < timeout_s + 5
     assert len(found.last_words) <= 2_000
 
 
@@ -165,11 +165,11 @@ def test_a_target_that_reads_nothing_does_not_block() -> None:
 
 
 def test_a_child_that_keeps_the_output_open_does_not_block() -> None:
-    body = f"{ZEROS}; sys.stdout.flush(); subprocess.Popen(['sleep', '60'])"
+    body = f"{ZEROS}; sys.stdout.flush(); subprocess.Popen(['sleep', '30'])"
     start = time.monotonic()
-    found = conform("s-ecn", target(body), PAIRS, timeout_s=50)
+    found = conform("s-ecn", target(body), PAIRS, timeout_s=20)
     assert (found.answered, found.failure) == (244, None)
-    assert time.monotonic() - start < 40
+    assert time.monotonic() - start < 10
 
 
 def test_windows_line_ends_spaces_and_a_missing_last_one_are_taken() -> None:
@@ -232,7 +232,7 @@ def test_an_interrupt_ends_the_target(tmp_path: Path) -> None:
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(10) == 130
     last = mark.read_text(encoding="utf-8")
     time.sleep(0.3)
     assert mark.read_text(encoding="utf-8") == last

@@ -241,7 +241,7 @@ def test_a_pipe_that_nobody_feeds_is_not_waited_for(tmp_path: Path, command: str
     os.mkfifo(tmp_path / "folder" / "manifest.json")
     paths = {"PIPE": tmp_path / "pipe.json", "FOLDER": tmp_path / "folder", "OUT": tmp_path / "out", "PAGE": tmp_path / "out.html"}
     words = [str(paths.get(word, word)) for word in command.split()]
-    done = subprocess.run([*CLI, *words], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([*CLI, *words], capture_output=True, text=True, check=False, timeout=30)
     assert done.returncode == 2
     assert str(paths[command.split()[1]]) in done.stderr
     assert "Traceback" not in done.stderr

@@ -82,7 +82,7 @@ def test_a_folder_that_a_run_writes_to_is_refused(live: tuple[subprocess.Popen[s
     assert f"process {process.pid} (" in refused.stderr
     assert sorted(entry.name for entry in out.iterdir()) == before
     process.send_signal(signal.SIGINT)
-    assert process.wait(120) == 130
+    assert process.wait(30) == 130
     result = fanin.load(out)
     assert (result.status, result.scenario["traffic"][0]["size"]) == ("partial", "100GB")
     assert LOCK not in {entry.name for entry in out.iterdir()}

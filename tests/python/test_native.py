@@ -194,7 +194,7 @@ def test_other_threads_go_on_and_progress_is_reported() -> None:
 
     def note(state: fanin.ProgressState) -> None:
         seen.append(state)
-        if (ticks > 300 and len(seen) >= 5) or state["wall_s"] > 60:
+        if state["wall_s"] > 1.5:
             raise LookupError("enough")
 
     thread = threading.Thread(target=tick)
@@ -207,7 +207,7 @@ def test_other_threads_go_on_and_progress_is_reported() -> None:
         thread.join()
     assert ticks > 300
     assert ticks > 4 * len(seen), "a thread that waits for the run ticks about once each time it reports"
-    assert 5 <= len(seen) <= 1 + seen[-1]["wall_s"] / 0.1, "ten times a second at most"
+    assert 5 <= len(seen) <= 30
     hops = [state["packet_hops"] for state in seen]
     assert hops == sorted(set(hops))
     assert set(seen[0]) == set(fanin.ProgressState.__annotations__)
@@ -218,12 +218,6 @@ def until_file(path: Path, process: subprocess.Popen[Any]) -> None:
     while not path.is_file():
         assert process.poll() is None and time.monotonic() < deadline, f"{path} was not written"
         time.sleep(0.05)
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return what a process has used so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.mark.usefixtures("not_nohup")
@@ -237,14 +231,10 @@ def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: 
     )
     until_file(tmp_path / "out" / "manifest.json", process)
     time.sleep(1)
-    before, sent = cpu_seconds(process.pid), time.monotonic()
+    sent = time.monotonic()
     process.send_signal(how)
-    errors = process.stderr.read() if process.stderr else ""
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.communicate()
-    assert used.ru_utime + used.ru_stime - before < 1, "on a machine that has nothing else to do: a second"
-    assert time.monotonic() - sent < 60
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - sent < 2.5
     assert process.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
@@ -278,7 +268,7 @@ def test_a_closed_terminal_ends_a_run_unless_nohup_was_used(tmp_path: Path) -> N
         else:
             os.close(ours)
             process.send_signal(signal.SIGHUP)
-        assert process.wait(timeout=120) == 130
+        assert process.wait(timeout=30) == 130
         assert fanin.load(out).status == "partial"
         if nohup:
             os.close(ours)
@@ -337,7 +327,7 @@ def test_a_feature_costs_what_its_page_says() -> None:
 def test_start_up_is_measured() -> None:
     measured = benchmark.start_up(repeat=1)
     assert list(measured) == ["import_s", "cli_s", "in_process_s"]
-    assert all(0 < seconds < 60 for seconds in measured.values())
+    assert all(0 < seconds < 10 for seconds in measured.values())
     assert len(benchmark.start_rows(measured)) == 3
 
 

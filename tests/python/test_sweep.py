@@ -285,6 +285,7 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
         workers = children(process.pid)
     assert len(workers) == 2
     killed(process)
+    deadline = time.monotonic() + 30
     while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]

@@ -275,7 +275,7 @@ def test_ctrl_c_while_no_scheduler_answers_ends_at_once_with_one_line(tmp_path: 
         attempt, _ = listens.accept()
         with attempt:  # which is not answered
             process.send_signal(signal.SIGINT)
-            status, _, said = finished(process, timeout=60)
+            status, _, said = finished(process, timeout=30)
     assert status == 130, said
     (line,) = said.splitlines()
     assert line.startswith("interrupted; what had ended until then is in ")

@@ -386,7 +386,7 @@ class TestAlerts:
         begun = time.monotonic()
         for _ in range(100):
             hook.post({"rule": "r"})
-        assert time.monotonic() - begun < 30, "the pause between two posts is a minute"
+        assert time.monotonic() - begun < 1
         assert hook.fired["r"] == 100
         while not hook.poster.news if hook.poster is not None else True:
             time.sleep(0.01)

@@ -261,6 +261,7 @@ impl PortAnalyzer {
     }
 
     /// Time between records in which others are missing, up to now [ps].
+    #[cfg(feature = "files")]
     #[inline]
     pub(crate) fn unseen_ps(&self) -> u64 {
         self.totals.hole_ps

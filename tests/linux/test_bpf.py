@@ -144,7 +144,10 @@ def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path)
     assert kept["queue_bytes"].max() <= LIMIT  # type: ignore[operator]
     found = fanin.analyze(table, rate="200Mbps", overhead="0B")
     assert (found.port()["records"], found.port()["dropped"]) == (len(sent), counters["drops"])
-    assert found.port()["peak_bytes"] == kept.select(pl.col("queue_bytes") + pl.col("frame_bytes")).max().item()
+    # The largest queue is the largest that a packet found, which a refused one finds, too; none needs to come while the queue is at its
+    # fullest.
+    assert found.port()["peak_bytes"] == rows["queue_bytes"].max()
+    assert found.port()["peak_bytes"] <= kept.select(pl.col("queue_bytes") + pl.col("frame_bytes")).max().item() <= LIMIT
 
 
 @pytest.mark.parametrize("where", ["clsact", "htb"])

@@ -1,5 +1,6 @@
 """What a switch gives an operator, held against a simulated port of which everything is known."""
 
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -59,6 +60,43 @@ def test_watermarks_are_the_largest_queues_and_bursts_lie_within_their_intervals
     assert port["counted"]["unknown"] == []
     sent = [burst["counted"]["sent_bytes"] for burst in port["bursts"]]
     assert sent == known["bytes"].to_list()
+
+
+def _leaf_by_leaf(path: Path, offsets_us: tuple[int, int, int]) -> Path:
+    """Write the counters as `gnmic subscribe --format json` prints them where the device sends each leaf in a message of its own."""
+    prefix = "interfaces/interface[name=Ethernet1/25]/state/counters"
+    leaves = zip(("out-octets", "out-discards", "max-queue-len"), ("tx_bytes", "tx_dropped", "watermark_bytes"), offsets_us, strict=True)
+    messages = [
+        {
+            "source": "leaf1:57400",
+            "subscription-name": "ports",
+            "timestamp": 1_795_219_200_000_000_000 + row["time_ms"] * 1_000_000 + late * 1_000,
+            "prefix": prefix,
+            "updates": [{"Path": leaf, "values": {leaf: str(row[column])}}],
+        }
+        for leaf, column, late in leaves
+        for row in pl.read_csv(TRACES / "counters.csv").iter_rows(named=True)
+    ]
+    messages.sort(key=lambda message: message["timestamp"])
+    path.write_text("\n".join(json.dumps(message, indent=2) for message in messages))
+    return path
+
+
+@pytest.mark.parametrize("offsets_us", [(0, 37, 81), (0, -37, 81), (0, 0, 0), (300, 0, -150)])
+def test_leaves_that_come_one_by_one_tell_the_bursts_of_the_port(
+    truth: pl.DataFrame, tmp_path: Path, offsets_us: tuple[int, int, int]
+) -> None:
+    analysis = fanin.analyze(_leaf_by_leaf(tmp_path / "leaves.json", offsets_us), rate="10Gbps", above="50KB")
+    known = _bursts(truth)
+    found = analysis.bursts.sort("start_ps")
+    assert found["peak_bytes"].to_list() == known["peak"].to_list()
+    assert found["dropped_packets"].to_list() == known["drops"].to_list()
+    port = analysis.document["ports"][0]
+    assert [burst["counted"]["sent_bytes"] for burst in port["bursts"]] == known["bytes"].to_list()
+    # A largest queue that stays is none of the interval: as with all leaves at once, the first two are unknown, and here what is before
+    # the first bytes.
+    unknown = sum(unknown["ps"] for unknown in port["counted"]["unknown"])
+    assert 0 <= unknown - 2 * MS <= (max(offsets_us) - min(offsets_us)) * 1_000_000
 
 
 def test_lanz_tells_what_is_above_its_threshold_in_segments(truth: pl.DataFrame) -> None:

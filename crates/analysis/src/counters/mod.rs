@@ -4,6 +4,7 @@
 //! running totals; a [`CounterPort`] finds bursts in the intervals of one port, at some 400 B of memory; a [`CounterReport`] collects
 //! them. Time that is unknown is never a burst and never a zero: [`State`].
 
+mod apart;
 mod interval;
 mod port;
 mod report;

@@ -1,5 +1,6 @@
 //! A series of looks at the counters of a port, as intervals.
 
+use super::apart::Apart;
 use super::interval::{Interval, State};
 use super::running::{Running, Step};
 use fanin_units::{BitRate, Bytes, Span, Time, BPS};
@@ -52,7 +53,7 @@ pub struct Look {
 }
 
 /// Looks at the counters of one port, in order of time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Series {
     last: Option<Look>,
     /// Sent, arrived, packets, dropped, marked.
@@ -68,6 +69,11 @@ pub struct Series {
     /// Looks since the last one that are before it, each after the other.
     earlier: u8,
     latest_earlier: Time,
+    /// Kinds of values that were ever told, by bit.
+    told: u8,
+    /// Looks that are being joined, where counters come apart; and true where they have paces of their own.
+    pub(super) apart: Option<Box<Apart>>,
+    paced: bool,
 }
 
 impl Series {
@@ -98,8 +104,71 @@ impl Series {
     ///
     /// The first look at running totals only shows where counting begins. A look at the time of the one before is a repetition where it says the
     /// same, and else a contradiction; one before that contradicts the order of time, and is passed over.
+    /// Looks whose counters come apart are joined: what one tells may come with those that follow.
     #[inline]
     pub fn look(&mut self, look: &Look, rate: Option<BitRate>) -> [Option<Interval>; 2] {
+        self.told |= look.kinds();
+        let lacks = look.sent.is_none() && look.span.is_none() && self.totals[0].has_begun() && !self.paced;
+        if lacks || self.apart.is_some() {
+            return self.joined(look, rate);
+        }
+        // The bytes come for the first time, behind what else is told of that time.
+        if let (Some(last), Some(_), false) = (&mut self.last, look.sent, self.totals[0].has_begun()) {
+            if look.time == last.time && last.kinds() & look.kinds() == 0 {
+                self.begin(look);
+                return [None, None];
+            }
+        }
+        self.whole(look, rate)
+    }
+
+    /// True if a look tells a rate, and the usual length of rows is known.
+    fn is_of_a_row(&self, look: &Look) -> bool {
+        let is_rate = |value: Option<Value>| matches!(value, Some(Value::Rate(_)));
+        self.usual > 0 && look.span.is_none() && (is_rate(look.sent) || is_rate(look.arrived))
+    }
+
+    /// Begins totals at a look that tells no interval.
+    pub(super) fn begin(&mut self, look: &Look) {
+        let totals = [look.sent, look.arrived, look.packets, look.dropped, look.marked];
+        for (place, (running, value)) in self.totals.iter_mut().zip(totals).enumerate() {
+            if let Some(Value::Total(total, bits)) = value {
+                running.step(total, bits, None);
+                self.untold &= !(1 << place);
+            }
+        }
+    }
+
+    /// True if a look tells all kinds of values that were ever told.
+    pub(super) fn tells_all(&self, look: &Look) -> bool {
+        self.told & !look.kinds() == 0
+    }
+
+    /// Time of the last look that was told.
+    pub(super) fn last_time(&self) -> Time {
+        self.last.as_ref().map_or(Time::ZERO, |last| last.time)
+    }
+
+    /// Usual distance of two looks [ps]; 0: none was seen.
+    pub(super) fn usual(&self) -> u64 {
+        self.usual
+    }
+
+    /// Takes a distance as the usual one, where none was seen.
+    pub(super) fn expect(&mut self, distance: u64) {
+        if self.usual == 0 {
+            self.usual = distance;
+        }
+    }
+
+    /// Notes that the other counters come at paces of their own.
+    pub(super) fn own_pace(&mut self) {
+        self.paced = true;
+    }
+
+    /// Takes the next look, which is no part of another.
+    #[inline]
+    pub(super) fn whole(&mut self, look: &Look, rate: Option<BitRate>) -> [Option<Interval>; 2] {
         let since = match (look.span, &self.last) {
             (Some(span), _) => Some(Time::from_ps(look.time.ps().saturating_sub(span.ps()))),
             (None, last) => last.as_ref().map(|last| last.time),
@@ -122,11 +191,20 @@ impl Series {
             }
         }
         let first = self.last.is_none();
-        let length = since.map_or(0, |start| look.time.since(start).ps());
+        let distance = since.map_or(0, |start| look.time.since(start).ps());
+        let length = match self.is_of_a_row(look) {
+            // A rate is of the last row alone: of what rows that are missing would have told nothing is known.
+            true if distance > self.usual / 4 * 7 => {
+                let start = Time::from_ps(look.time.ps() - self.usual);
+                gap = self.last.map(|last| Interval::unknown(last.time, start, State::Gap));
+                self.usual
+            }
+            _ => distance,
+        };
         let most = rate.filter(|_| length > 0).map(|rate| most_bytes(rate, length) as u64);
         let frames = most.map(|most| most / SMALLEST);
         let mut interval = Interval {
-            start: since.unwrap_or(look.time),
+            start: Time::from_ps(look.time.ps() - length),
             end: look.time,
             queue: look.queue,
             watermark: look.watermark,
@@ -140,8 +218,10 @@ impl Series {
             (look.marked, frames, &mut interval.marked),
         ];
         let (mut state, mut began) = (State::Known, false);
+        let bytes_begin = look.sent.is_some() && !self.totals[0].has_begun();
         for (place, (running, (value, most, out))) in self.totals.iter_mut().zip(counters).enumerate() {
             match value {
+                None if bytes_begin => {}
                 None => self.untold |= u8::from(running.has_begun()) << place,
                 Some(Value::Since(count)) => *out = Some(count),
                 Some(Value::Rate(rate)) => *out = Some(at_rate(rate, length)),
@@ -178,11 +258,13 @@ impl Series {
             if self.usual > 0 && length > MISSING * self.usual && state == State::Known {
                 state = State::Gap;
             }
-            // The usual distance follows what comes: at once where looks come closer, soon where they come further apart.
+            // The usual distance follows what comes: at once where looks come closer, soon where they come further apart. That of looks
+            // before the first bytes is none.
             self.usual = match self.usual {
-                0 => length,
-                usual if length < usual => length.max(usual / 2),
-                usual => usual + (length - usual) / 4,
+                _ if bytes_begin && began => 0,
+                0 => distance,
+                usual if distance < usual => distance.max(usual / 2),
+                usual => usual + (distance - usual) / 4,
             };
         }
         interval.state = state;
@@ -222,17 +304,13 @@ mod tests {
     fn what_looks_without_a_value_left_out_is_of_no_interval_alone() {
         let rate = BitRate::from_gbps(1);
         let untold = |us: u64| Look { sent: None, ..at(us, 0) };
-        // 50 % of the line; two looks do not tell the total, which then rises by three intervals' bytes.
+        // 50 % of the line; two looks do not tell the total, which then rises by three intervals' bytes: they end no interval.
         let looks = [at(0, 0), at(10, 625), untold(20), untold(30), at(40, 2_500), at(50, 3_125)];
         let known = |start, end, sent| (start, end, sent, State::Known);
-        let expected = [
-            known(0, 10, Some(625)),
-            known(10, 20, None),
-            known(20, 30, None),
-            (30, 40, Some(1_875), State::Gap),
-            known(40, 50, Some(625)),
-        ];
+        let expected = [known(0, 10, Some(625)), known(10, 40, Some(1_875)), known(40, 50, Some(625))];
         assert_eq!(all(&looks, Some(rate)), expected);
+        let gone = [at(0, 0), at(10, 625), untold(20), untold(30), untold(40), untold(50), at(60, 3_750)];
+        assert_eq!(all(&gone, Some(rate))[1], (10, 60, Some(3_125), State::Gap), "too long without one");
         // Drops that did not rise are of no matter; those that did are of all three.
         let with = |us: u64, sent: u64, drops: Option<u64>| Look {
             dropped: drops.map(|drops| Value::Total(drops, None)),
@@ -289,6 +367,21 @@ mod tests {
         assert_eq!(of(true)[4..], after);
         // A file is put in order where the user asks for it.
         assert_eq!(of(false)[4..], [wrong(40), wrong(50), wrong(60)]);
+    }
+
+    #[test]
+    fn of_rows_that_are_missing_a_rate_tells_nothing() {
+        let row = |us: u64, value: Option<Value>| Look { sent: value, ..at(us, 0) };
+        let rate = Some(Value::Rate(800_000_000_000));
+        let looks: Vec<Look> = [0, 10, 20, 50, 60, 75, 85].iter().map(|us| row(*us, rate)).collect();
+        let gap = |start, end| (start, end, None, State::Gap);
+        let known = |start, end, sent| (start, end, Some(sent), State::Known);
+        let told = all(&looks, None);
+        assert_eq!(told[1..4], [known(10, 20, 1_000), gap(20, 40), known(40, 50, 1_000)]);
+        assert_eq!(told[4..], [known(50, 60, 1_000), known(60, 75, 1_500), known(75, 85, 1_000)], "a row that is late");
+        // A row without a value says nothing of its interval, and the next one nothing about it.
+        let told = all(&[row(0, rate), row(10, rate), row(20, None), row(30, rate)], None);
+        assert_eq!(told[1..], [(10, 20, None, State::Known), (20, 30, Some(1_000), State::Known)]);
     }
 
     #[test]

@@ -25,9 +25,28 @@ struct Capture {
     /// True of pcapng, whose interfaces come among the packets.
     blocks: bool,
     interfaces: Vec<(LinkType, u128)>,
+    /// Time of the latest packet [ps].
+    last: u128,
 }
 
 impl Capture {
+    fn new(big_endian: bool, blocks: bool) -> Capture {
+        Capture { big_endian, blocks, interfaces: Vec::new(), last: 0 }
+    }
+
+    /// The time of a packet that an interface read at so many ticks of its clock [ps].
+    ///
+    /// A clock of larger ticks shows the begin of one: beside another clock the packet is as late in it as the order of packets says.
+    fn time(&mut self, at: u128, ticks: u128) -> u128 {
+        let (mut time, next) = (at * S / ticks, (at + 1) * S / ticks);
+        let is_behind = time <= self.last && self.last < next;
+        if is_behind && self.interfaces.iter().any(|(_, others)| *others > ticks) {
+            time = (self.last + 1).min(next - 1);
+        }
+        self.last = self.last.max(time);
+        time
+    }
+
     /// Reads the header at the start of a file, and gives its length.
     fn of(start: &[u8]) -> Option<(Capture, usize)> {
         let magic: [u8; 4] = *start.first_chunk()?;
@@ -36,10 +55,10 @@ impl Capture {
             [0x4d, 0x3c, 0xb2, 0xa1] => (false, 1_000_000_000),
             [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1_000_000),
             [0xa1, 0xb2, 0x3c, 0x4d] => (true, 1_000_000_000),
-            [0x0a, 0x0d, 0x0d, 0x0a] => return Some((Capture { big_endian: false, blocks: true, interfaces: Vec::new() }, 0)),
+            [0x0a, 0x0d, 0x0d, 0x0a] => return Some((Capture::new(false, true), 0)),
             _ => return None,
         };
-        let mut capture = Capture { big_endian, blocks: false, interfaces: Vec::new() };
+        let mut capture = Capture::new(big_endian, false);
         let link = capture.word(start, 20)?;
         capture.interfaces.push((LinkType::of(link & 0xffff), ticks));
         Some((capture, 24))
@@ -92,7 +111,7 @@ impl Capture {
                 let captured = word(12)? as usize;
                 let data = body.get(20..)?;
                 let (link, ticks) = *self.interfaces.get(interface)?;
-                let time = (u128::from(high) << 32 | u128::from(low)) * S / ticks;
+                let time = self.time(u128::from(high) << 32 | u128::from(low), ticks);
                 Some(Packet { time, link, data: &data[..captured.min(data.len())] })
             }
             _ => None,
@@ -279,12 +298,57 @@ impl Capture {
             } else {
                 self.big_endian
             };
-            let probe = Capture { big_endian, blocks: true, interfaces: Vec::new() };
+            let probe = Capture::new(big_endian, true);
             (probe.word(bytes, 4)? as usize).max(12).next_multiple_of(4)
         } else {
             16_usize.checked_add(self.word(bytes, 8)? as usize)?
         };
         let whole = bytes.get(..length)?;
         Some(self.record(whole).unwrap_or((length, None)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block of pcapng.
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let length = (12 + body.len().next_multiple_of(4)) as u32;
+        let pad = vec![0; body.len().next_multiple_of(4) - body.len()];
+        [&kind.to_le_bytes()[..], &length.to_le_bytes(), body, &pad, &length.to_le_bytes()].concat()
+    }
+
+    fn interface(digits: u8) -> Vec<u8> {
+        block(1, &[1, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, digits, 0, 0, 0, 0, 0, 0, 0])
+    }
+
+    fn packet(interface: u32, at: u64) -> Vec<u8> {
+        let words = [interface, (at >> 32) as u32, at as u32, 4, 4, 7];
+        block(6, &words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>())
+    }
+
+    fn times(digits: [u8; 2], packets: &[(u32, u64)]) -> Vec<u128> {
+        let section = block(0x0a0d_0d0a, &[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]);
+        let packets: Vec<u8> = packets.iter().flat_map(|(interface, at)| packet(*interface, *at)).collect();
+        let bytes = [section, interface(digits[0]), interface(digits[1]), packets].concat();
+        let (mut capture, mut at) = Capture::of(&bytes).unwrap();
+        let mut times = Vec::new();
+        while let Some((length, packet)) = capture.whole(&bytes[at..]) {
+            at += length;
+            times.extend(packet.map(|packet| packet.time));
+        }
+        times
+    }
+
+    #[test]
+    fn a_clock_of_microseconds_beside_one_of_nanoseconds_goes_not_back() {
+        // 5,700 ns, then 5 us by the other: it was within that microsecond, and behind the packet before.
+        let told = times([9, 6], &[(0, 5_700), (1, 5), (0, 5_900), (1, 5), (1, 6), (0, 6_100)]);
+        assert_eq!(told, [5_700_000, 5_700_001, 5_900_000, 5_900_001, 6_000_000, 6_100_000]);
+        // A microsecond or more is no rounding, nor is anything in one clock alone, or in the finer one.
+        assert_eq!(times([9, 6], &[(0, 7_000), (1, 6)]), [7_000_000, 6_000_000]);
+        assert_eq!(times([6, 6], &[(0, 7), (1, 7), (0, 6)]), [7_000_000, 7_000_000, 6_000_000]);
+        assert_eq!(times([9, 6], &[(1, 7), (0, 6_999)]), [7_000_000, 6_999_000]);
     }
 }

@@ -12,6 +12,7 @@ use crate::formats::mapping::Mapping;
 use crate::input::number::DATES;
 use crate::input::problem::Problem;
 use serde_json::Value as Json;
+use std::collections::BTreeSet;
 
 /// Events, or messages.
 pub const GNMI: Streamed = Streamed { name: "gnmi", title: "gnmic JSON", recognises: is_gnmi, make };
@@ -35,6 +36,8 @@ struct Gnmi {
     looks: Looks,
     updates: u64,
     unread: u64,
+    /// Ports of which all packets are counted, not those to one receiver alone.
+    all_packets: BTreeSet<String>,
 }
 
 /// The last part of a path, without its module and its keys.
@@ -54,8 +57,14 @@ impl Gnmi {
         let counter = match name {
             "out-octets" | "transmit-octets" => Counter::Bytes,
             // Where all packets are counted, those are.
-            "out-unicast-pkts" if self.looks.has_packets(port, time) => return Ok(()),
-            "out-pkts" | "transmit-pkts" | "out-unicast-pkts" => Counter::Packets,
+            "out-unicast-pkts" if self.all_packets.contains(port) => return Ok(()),
+            "out-pkts" | "transmit-pkts" => {
+                if !self.all_packets.contains(port) {
+                    self.all_packets.insert(port.to_string());
+                }
+                Counter::Packets
+            }
+            "out-unicast-pkts" => Counter::Packets,
             "out-discards" | "dropped-pkts" => Counter::Dropped,
             "max-queue-len" => Counter::Watermark,
             _ => {

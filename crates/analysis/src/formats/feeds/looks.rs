@@ -137,11 +137,6 @@ impl Looks {
         Ok(())
     }
 
-    /// True if the packets of a port at a time are known already.
-    pub fn has_packets(&self, port: &str, time: u128) -> bool {
-        self.pending.get(port).is_some_and(|pending| pending.time == time && pending.look.packets.is_some())
-    }
-
     /// Note on watermarks that said nothing of their interval.
     pub fn note(&self) -> Option<String> {
         self.held.then(|| HELD.into())

@@ -182,6 +182,15 @@ impl Feed<'_> {
         self.batch.readings.push((port, Reading::Flow { time, flow, bytes }));
     }
 
+    /// Takes what is still held of ports whose counters come apart: no more will come.
+    fn finish(&mut self) {
+        let given = self.context.rate;
+        for (port, (series, speed)) in self.ports.iter_mut().enumerate() {
+            let intervals = series.finish(given.or(*speed));
+            self.batch.readings.extend(intervals.into_iter().flatten().map(|i| (port as u32, Reading::Interval(i))));
+        }
+    }
+
     fn of(&mut self, port: u32) -> &mut (Series, Option<BitRate>) {
         let place = port as usize;
         if self.ports.len() <= place {
@@ -340,6 +349,9 @@ impl Reader {
         };
         self.done += used;
         self.taken += used as u64;
+        if self.end {
+            feed.finish();
+        }
         if self.held.len() - self.done > LONGEST {
             self.lost = true;
             let problem = Problem::new(format!("begins a message of more than {LONGEST} bytes")).file(&self.path);

@@ -6,9 +6,11 @@
 
 use super::documents::{begins, whole, Document, OfDocuments};
 use super::{each_line, no_columns, Decode, Feed, Streamed};
+use crate::checks::{Finding, Level};
 use crate::counters::{Interval, State};
+use crate::display::{count, span};
 use crate::formats::mapping::Mapping;
-use crate::input::number::from_date;
+use crate::input::number::{from_date, from_text};
 use crate::input::problem::Problem;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -57,6 +59,18 @@ struct Record {
     peak_time: Option<u128>,
     end: Option<u128>,
     end_depth: Option<u64>,
+    /// How long it lasted, by its own words, to so much [ps].
+    duration: Option<(u128, u128)>,
+}
+
+impl Record {
+    /// The time from its start to its end, where it says another.
+    fn lasts_otherwise(&self) -> Option<u128> {
+        let (said, to) = self.duration?;
+        let lasted = self.end?.checked_sub(self.start)?;
+        // Both times are cut to a microsecond.
+        (said.abs_diff(lasted) > to + 2_000_000).then_some(lasted)
+    }
 }
 
 /// Decoder of records. They come by queue, not by time: they are held until the end.
@@ -70,19 +84,47 @@ struct Bursts {
     untimed: u64,
     /// True once a time had no zone.
     unzoned: bool,
-    /// True once a record was read; and the first line that names an interface and is none.
+    /// True once a record was read; lines without bars that name an interface, and the first of them.
     any: bool,
+    others: u64,
     other: Option<(u64, String)>,
+    /// Records whose duration is not that from start to end, and the first of them in words; those with a duration that is not read.
+    otherwise: (u64, String),
+    unread_durations: u64,
 }
 
 /// A time as NX-OS writes it, `2026/11/21 08:00:00:123456`, or any other date [ps]; true if it says its zone.
 fn time_of(text: &str) -> Option<(u128, bool)> {
     let of_nxos = || {
         let (place, _) = text.match_indices(':').nth(2)?;
-        from_date(format!("{}.{}", &text[..place], &text[place + 1..]).as_bytes()).ok()
+        let (second, behind) = (&text[..place], &text[place + 1..]);
+        // A number of microseconds, whose leading zeros may be left out.
+        let digits = behind.bytes().take_while(u8::is_ascii_digit).count();
+        let zeros = "0".repeat(if digits == 0 { 0 } else { 6_usize.saturating_sub(digits) });
+        from_date(format!("{second}.{zeros}{behind}").as_bytes()).ok()
     };
     from_date(text.as_bytes()).ok().or_else(of_nxos)
 }
+
+/// A duration, such as `200.00 us`, and the step to which it is given [ps].
+fn duration_of(text: &str) -> Option<(u128, u128)> {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
+    let unit = match unit.trim() {
+        "ns" | "nsec" => 1_000,
+        "us" | "usec" | "usecs" | "µs" => 1_000_000,
+        "ms" | "msec" | "msecs" => 1_000_000_000,
+        "s" | "sec" | "secs" | "seconds" => 1_000_000_000_000_u64,
+        _ => return None,
+    };
+    let places = number.split_once('.').map_or(0, |(_, fraction)| fraction.len().min(12) as u32);
+    let ps = from_text(number.as_bytes(), unit).ok()?;
+    Some((ps, u128::from(unit / 10_u64.pow(places))))
+}
+
+/// Words about a line that is no record.
+const FORMS: &str =
+    "INTERFACE | QUEUE | THRESHOLD | START | PEAK | ITS TIME | DEPTH AT THE END | END, with '|' between and times as \
+    2026/11/21 08:00:00:123456; the JSON of the command has names, and no bars";
 
 impl Bursts {
     /// Takes the values of a record by their names; `value`: the text of one, empty where it is not there.
@@ -127,6 +169,11 @@ impl Bursts {
             peak_time: time("peak-time")?,
             end: time("end-time")?,
             end_depth: depth("end-depth")?,
+            duration: Some(value("duration")).filter(is_there).and_then(|text| {
+                let duration = duration_of(text.trim());
+                self.unread_durations += u64::from(duration.is_none());
+                duration
+            }),
         };
         if self.records.len() == RECORDS {
             return Err(Problem::new(format!("is one record too many: {RECORDS} are accepted")));
@@ -142,15 +189,19 @@ impl Bursts {
     fn line(&mut self, text: &str, feed: &mut Feed<'_>) -> Result<(), Problem> {
         let text = text.trim();
         let cells: Vec<&str> = text.strip_prefix('|').unwrap_or(text).split('|').map(str::trim).collect();
-        if cells.len() < 5 || cells[0].is_empty() || time_of(cells.get(3).copied().unwrap_or_default()).is_none() {
+        // Interfaces are letters and numbers: Eth1/36, Ethernet1/36/1, Po7, port-channel7, mgmt0. Names of columns have no numbers.
+        let first = cells[0].strip_prefix("E ").unwrap_or(cells[0]).trim();
+        let names_a_port = first.starts_with(|c: char| c.is_ascii_alphabetic()) && first.contains(|c: char| c.is_ascii_digit());
+        if cells.len() < 5 || !names_a_port {
             // Names of the columns, lines between them, other answers.
-            let names_a_port = text.starts_with("Eth") || text.starts_with("| Eth") || text.starts_with("|Eth");
-            if names_a_port && text.contains(|c: char| c.is_ascii_digit()) {
+            if text.starts_with("Eth") && text.contains(|c: char| c.is_ascii_digit()) {
+                self.others += 1;
                 self.other.get_or_insert_with(|| (self.line, text.to_string()));
             }
             return Ok(());
         }
-        const NAMES: [&str; 8] = ["if-str", "queue", "threshold", "start-time", "peak", "peak-time", "end-depth", "end-time"];
+        const NAMES: [&str; 9] =
+            ["if-str", "queue", "threshold", "start-time", "peak", "peak-time", "end-depth", "end-time", "duration"];
         let value = |name: &str| {
             let place = NAMES.iter().position(|known| *known == name);
             place.and_then(|place| cells.get(place)).map_or(String::new(), |cell| (*cell).to_string())
@@ -185,15 +236,26 @@ impl Bursts {
         self.repeated += (all - records.len()) as u64;
         let mut over = BTreeMap::new();
         for record in records {
-            let Record { start, port, threshold, peak, peak_time, end, end_depth } = record;
+            let otherwise = record.lasts_otherwise();
+            let Record { start, port, threshold, peak, peak_time, end, end_depth, duration } = record;
+            if let Some((lasted, (said, _))) = otherwise.zip(duration) {
+                let [lasted, said] = [lasted, said].map(|ps| span(u64::try_from(ps).unwrap_or(u64::MAX)));
+                if self.otherwise.0 == 0 {
+                    self.otherwise.1 = format!("that of {port} says {said} and lasts {lasted} from its start to its end");
+                }
+                self.otherwise.0 += 1;
+            }
             let port = feed.port(port.as_bytes())?;
             let begin = feed.time(start)?;
             let peak_time = peak_time.filter(|_| peak.is_some());
             let last = end.or(peak_time).unwrap_or(start);
             let top = peak.unwrap_or(threshold);
             let is_behind = over.get(&port).is_none_or(|over| *over <= start);
-            let is_right =
-                is_behind && start <= last && peak_time.is_none_or(|time| (start..=last).contains(&time)) && top >= threshold;
+            let is_right = is_behind
+                && start <= last
+                && otherwise.is_none()
+                && peak_time.is_none_or(|time| (start..=last).contains(&time))
+                && top >= threshold;
             if !is_right {
                 self.contradictions += 1;
                 // What begins within the burst before has no time of its own.
@@ -247,17 +309,27 @@ impl Document for Bursts {
     fn end(&mut self, feed: &mut Feed<'_>) -> Result<(), Problem> {
         if let (Some((line, text)), false) = (&self.other, self.any) {
             let problem = Problem::new("is no record that is understood, and no other line is").place(format!("line {line}"));
-            return Err(problem.value(text).accepted(
-                "INTERFACE | QUEUE | THRESHOLD | START | PEAK | ITS TIME | DEPTH AT THE END | END, with '|' between and times as \
-                 2026/11/21 08:00:00:123456; the JSON of the command has names, and no bars",
-            ));
+            return Err(problem.value(text).accepted(FORMS));
         }
         // A switch that recorded no burst tells of queues, too.
         feed.see(true, false, false);
         if self.unzoned {
             feed.unzoned();
         }
-        self.tell(feed)
+        self.tell(feed)?;
+        let (records, first) = &self.otherwise;
+        if *records > 0 {
+            feed.finding(Finding {
+                code: "duration_contradicts",
+                level: Level::Doubt,
+                place: "burst-detect".into(),
+                count: *records,
+                bytes: None,
+                words: format!("{} whose duration is not the time from start to end: {first}", count(*records, "record")),
+                hint: "times or duration are in another form than is assumed (docs/formats/nxos-burst.md)".into(),
+            });
+        }
+        Ok(())
     }
 
     fn is_read_whole(&self) -> bool {
@@ -266,6 +338,15 @@ impl Document for Bursts {
 
     fn notes(&mut self, _: u64, notes: &mut Vec<String>) {
         notes.push("of a queue below its rise threshold nothing is told; drops and flows are in no record".into());
+        if let Some((line, text)) = &self.other {
+            notes.push(format!(
+                "{} with an interface and no bars: no records; the first is {line}, '{text}'",
+                count(self.others, "line")
+            ));
+        }
+        if self.unread_durations > 0 {
+            notes.push(format!("{} with a duration that is not read, as 200.00 us is", count(self.unread_durations, "record")));
+        }
         if self.repeated > 0 {
             notes.push(format!("{} records stand in several answers, and count once", self.repeated));
         }
@@ -274,7 +355,7 @@ impl Document for Bursts {
         }
         if self.contradictions > 0 {
             notes.push(format!(
-                "{} records contradict themselves (times out of order, a peak below the start) and are unknown",
+                "{} records contradict themselves (times out of order, another duration, a peak below the start) and are unknown",
                 self.contradictions
             ));
         }

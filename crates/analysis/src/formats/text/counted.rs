@@ -146,14 +146,20 @@ impl<R: Rows> TraceReader for CountedText<R> {
         batch.clear();
         let path = self.table.path.display().to_string();
         std::mem::take(&mut self.table.notes).into_iter().for_each(|note| context.note(format!("{path}: {note}")));
-        let (mut rows, mut paused) = (0, false);
+        let (mut rows, mut paused, mut ended) = (0, false, false);
         while rows < BATCH {
             if !std::mem::take(&mut self.table.ahead) {
                 match self.table.rows.read() {
                     Ok(true) => {}
-                    Ok(false) => break,
+                    Ok(false) => {
+                        ended = true;
+                        break;
+                    }
                     // The last row of a file that was cut short.
-                    Err(_) if self.table.gauge.is_cut() => break,
+                    Err(_) if self.table.gauge.is_cut() => {
+                        ended = true;
+                        break;
+                    }
                     Err(RowError::Pause) => {
                         paused = true;
                         break;
@@ -176,6 +182,14 @@ impl<R: Rows> TraceReader for CountedText<R> {
             if let Some((port, look, speed)) = self.look(context)? {
                 self.take(port, &look, speed, context, batch);
             }
+        }
+        if ended {
+            for (port, (series, speed)) in self.ports.iter_mut().enumerate() {
+                let intervals = series.finish(context.rate.or(*speed));
+                batch.readings.extend(intervals.into_iter().flatten().map(|i| (port as u32, Reading::Interval(i))));
+            }
+            // They are of the last rows.
+            rows += usize::from(!batch.readings.is_empty());
         }
         if self.table.bad.is_empty() {
             return Ok(rows > 0 || paused);

@@ -432,6 +432,41 @@ fn micro_bursts_of_nxos_are_bursts_with_their_peak() {
 }
 
 #[test]
+fn rows_of_nxos_that_are_not_understood_are_told() {
+    let folder = Folder::new();
+    let options = r#"{"rate": "10Gbps", "above": "310000B"}"#;
+    let row = |port: &str, start: &str, duration: &str| {
+        format!("{port} | U0 | 310128 |2026/11/21 {start}| 832000 |2026/11/21 08:00:00:81825| 9000 |2026/11/21 08:00:00:81925| {duration}\n")
+    };
+    let table = |rows: &[String]| folder.file("bursts.txt", format!("Microburst Statistics\n{}", rows.concat()));
+    // Microseconds without their leading zeros are no fractions; any interface has bursts.
+    let right = |port: &str| row(port, "08:00:00:81725", "200.00 us");
+    for port in ["Eth1/36", "Ethernet1/36/1", "Po7", "port-channel7", "mgmt0"] {
+        let told = report(&table(&[right(port)]), options).unwrap();
+        let found = &told.ports[0];
+        assert_eq!((found.port.as_str(), found.bursts_found), (&*format!("{port} U0"), 1));
+        assert_eq!((found.bursts[0].start_ps, found.bursts[0].duration_ps), (81_725_000_000, 200_000_000), "{port}");
+        assert!(told.plausibility.findings.is_empty(), "{:?}", told.plausibility.findings);
+    }
+    // A date of another form beside others that are read.
+    let said = failure(&table(&[right("Eth1/36"), right("Po7").replace("2026/11/21 08:00:00:81725", "Nov 21 08:00:00")]), None);
+    assert!(
+        said.contains("line 3: start-time: 'Nov 21 08:00:00' is no date and time; accepted: for example 2026/11/21"),
+        "{said}"
+    );
+    // What lasts otherwise than it says is no burst.
+    let told = report(&table(&[row("Eth1/36", "08:00:00:081725", "4.50 ms"), right("Eth1/37")]), options).unwrap();
+    let found: Vec<_> = told.ports.iter().map(|port| (port.port.as_str(), port.bursts_found)).collect();
+    assert_eq!(found, [("Eth1/37 U0", 1), ("Eth1/36 U0", 0)]);
+    let finding = &told.plausibility.findings[0];
+    assert_eq!((finding.code, finding.count), ("duration_contradicts", 1));
+    assert!(finding.words.contains("that of Eth1/36 U0 says 4.5 ms and lasts 200 us"), "{}", finding.words);
+    let told = report(&table(&[row("Eth1/36", "08:00:00:081725", "0:00:00.2")]), options).unwrap();
+    assert_eq!(told.ports[0].bursts_found, 1);
+    assert!(told.notes.iter().any(|note| note.contains("1 record with a duration that is not read")), "{:?}", told.notes);
+}
+
+#[test]
 fn reports_of_bst_ask_what_their_counts_are() {
     // The form of broadview-lib's own test, with three times.
     let one = |second: u32, cells: u32| {

@@ -63,9 +63,10 @@ def test_watermarks_are_the_largest_queues_and_bursts_lie_within_their_intervals
 
 
 def _leaf_by_leaf(path: Path, offsets_us: tuple[int, int, int]) -> Path:
-    """Write the counters as `gnmic subscribe --format json` prints them where the device sends each leaf in a message of its own."""
+    """Write the counters as `gnmic subscribe --format json` prints them where a device sends each leaf in its own message."""
     prefix = "interfaces/interface[name=Ethernet1/25]/state/counters"
-    leaves = zip(("out-octets", "out-discards", "max-queue-len"), ("tx_bytes", "tx_dropped", "watermark_bytes"), offsets_us, strict=True)
+    names = ("out-octets", "out-discards", "max-queue-len")
+    leaves = zip(names, ("tx_bytes", "tx_dropped", "watermark_bytes"), offsets_us, strict=True)
     messages = [
         {
             "source": "leaf1:57400",
@@ -93,8 +94,8 @@ def test_leaves_that_come_one_by_one_tell_the_bursts_of_the_port(
     assert found["dropped_packets"].to_list() == known["drops"].to_list()
     port = analysis.document["ports"][0]
     assert [burst["counted"]["sent_bytes"] for burst in port["bursts"]] == known["bytes"].to_list()
-    # A largest queue that stays is none of the interval: as with all leaves at once, the first two are unknown, and here what is before
-    # the first bytes.
+    # A largest queue that stays is none of the interval: as with all leaves at once, the first two are unknown; and here
+    # what is before the first bytes.
     unknown = sum(unknown["ps"] for unknown in port["counted"]["unknown"])
     assert 0 <= unknown - 2 * MS <= (max(offsets_us) - min(offsets_us)) * 1_000_000
 

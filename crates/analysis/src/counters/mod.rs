@@ -18,4 +18,5 @@ pub use interval::{Interval, Reading, State};
 pub use port::{CounterBurst, CounterPort, Shown};
 pub use report::CounterReport;
 pub use running::{Running, Step};
+pub(crate) use series::most_bytes;
 pub use series::{Look, Series, Value};

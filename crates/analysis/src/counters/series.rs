@@ -15,7 +15,7 @@ const SMALLEST: u64 = 64;
 const MISSING: u64 = 4;
 
 /// Most frame bytes that a line carries in a time, as looks with inexact times may show it.
-pub(super) fn most_bytes(rate: BitRate, ps: u64) -> f64 {
+pub(crate) fn most_bytes(rate: BitRate, ps: u64) -> f64 {
     rate.bps() as f64 / BPS * ps as f64 * (1.0 + INEXACT) + SLACK
 }
 

@@ -5,6 +5,9 @@
 //! of a series: seconds since 1970, as `date +%s.%N` writes them, or a date.
 
 use super::{Format, Inspected, Mapping, OpenRows, RowsFile, Start};
+use crate::checks::{Finding, Level};
+use crate::counters::most_bytes;
+use crate::display::{self, count, size, span};
 use crate::formats::text::{NewDrops, Origins};
 use crate::input::context::Context;
 use crate::input::facts::{Facts, Shape};
@@ -13,6 +16,7 @@ use crate::input::number::{from_date, from_text};
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, TraceReader, BATCH};
 use crate::{Fates, Record, NO_DATA, NO_FLOW, SAMPLE};
+use fanin_units::{BitRate, Span, Time, BPS};
 use serde_json::Value;
 use std::io::{BufRead, ErrorKind, Read};
 use std::path::PathBuf;
@@ -82,7 +86,7 @@ struct TcFile;
 impl OpenRows for TcFile {
     fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems> {
         let documents = Documents::open(file)?;
-        Ok(Box::new(Looks { documents, drops: NewDrops::default(), before: Vec::new(), ports: 0, looks: 0 }))
+        Ok(Box::new(Looks { documents, drops: NewDrops::default(), before: Vec::new(), sent: Vec::new(), ports: 0, looks: 0 }))
     }
 }
 
@@ -230,8 +234,66 @@ struct Looks {
     drops: NewDrops,
     /// Ports with drops before the first document, and their number.
     before: Vec<(String, u64)>,
+    /// Bytes that each port sent.
+    sent: Vec<Sent>,
     ports: usize,
     looks: u64,
+}
+
+/// Bytes that a port sent: the last count, and the busiest time between two documents.
+#[derive(Clone, Debug, Default)]
+struct Sent {
+    name: String,
+    last: Option<(Time, u64)>,
+    busiest: f64,
+    /// Times between documents with more than the line carries, and the first with most of them.
+    over: u64,
+    most: (u64, Span, Time),
+}
+
+impl Sent {
+    /// Takes the next count; `rate`: what the user says of the line.
+    fn take(&mut self, time: Time, bytes: u64, rate: Option<BitRate>) {
+        let Some((before, last)) = self.last.replace((time, bytes)) else { return };
+        // A count that fell began anew.
+        let (Some(more), within) = (bytes.checked_sub(last), time.since(before)) else { return };
+        if within == Span::default() {
+            return;
+        }
+        let bps = more as f64 * BPS / within.ps() as f64;
+        let is_most = bps > self.busiest;
+        if is_most {
+            self.busiest = bps;
+        }
+        if rate.is_some_and(|rate| more as f64 > most_bytes(rate, within.ps())) {
+            self.over += 1;
+            if is_most {
+                self.most = (more, within, before);
+            }
+        }
+    }
+
+    /// The finding on more bytes than the line carries.
+    fn finding(&self, rate: BitRate) -> Option<Finding> {
+        let (bytes, within, at) = self.most;
+        (self.over > 0).then(|| Finding {
+            code: "counters_above_line",
+            level: Level::Doubt,
+            place: self.name.clone(),
+            count: self.over,
+            bytes: Some(bytes),
+            words: format!(
+                "{} between documents with more bytes than the line carries: {} within {} at {}, {} on a port of {}",
+                count(self.over, "time"),
+                size(bytes as f64),
+                span(within.ps()),
+                span(at.ps()),
+                display::rate(self.busiest),
+                display::rate(rate.bps() as f64)
+            ),
+            hint: "the speed (--rate), or the times before the documents, are wrong".into(),
+        })
+    }
 }
 
 impl Looks {
@@ -269,6 +331,16 @@ impl Looks {
                         .into())
                 }
             };
+            if let Some(bytes) = qdisc["bytes"].as_u64() {
+                let place = port as usize;
+                if self.sent.len() <= place {
+                    self.sent.resize(place + 1, Sent::default());
+                }
+                if self.sent[place].last.is_none() {
+                    self.sent[place].name.clone_from(&name);
+                }
+                self.sent[place].take(time, bytes, context.rate);
+            }
             if total > 0 && self.looks == 1 {
                 self.before.push((name, total));
             }
@@ -325,6 +397,15 @@ impl TraceReader for Looks {
         );
         for (name, count) in self.before.iter().take(NAMED) {
             context.note(format!("{file}: {name}: {count} packets had been dropped before the first document"));
+        }
+        let mut busy: Vec<&Sent> = self.sent.iter().filter(|sent| sent.busiest > 0.0).collect();
+        busy.sort_by(|a, b| b.busiest.total_cmp(&a.busiest));
+        for sent in busy.iter().take(NAMED) {
+            let busiest = display::rate(sent.busiest);
+            context.note(format!("{file}: {}: sent {busiest} at most, as a mean between two documents", sent.name));
+        }
+        if let Some(rate) = context.rate {
+            context.findings.extend(busy.iter().filter_map(|sent| sent.finding(rate)));
         }
         context.notes.extend(self.documents.gauge.note(self.documents.packing, &file));
     }

@@ -25,6 +25,31 @@ fn a_series_is_samples_of_each_qdisc_in_bytes_with_its_drops() {
 }
 
 #[test]
+fn bytes_tell_the_rate_between_documents_and_a_speed_that_is_wrong() {
+    let (_, _, notes) = all(&kept("series.json"), None).unwrap();
+    let note = notes.iter().find(|note| note.contains("series bfifo 2:: sent ")).unwrap();
+    let number: String = note.split("sent ").nth(1).unwrap().chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+    assert!(note.contains(" Mb/s at most") && (0.9..1.6).contains(&number.parse::<f64>().unwrap()), "1 Mb/s: {note}");
+    let findings = |rate: &str| {
+        let told = super::counters::report(&kept("series.json"), &format!(r#"{{"rate": "{rate}"}}"#)).unwrap();
+        let of = |finding: &crate::checks::Finding| (finding.code, finding.place.clone(), finding.bytes);
+        told.plausibility.findings.iter().map(of).filter(|found| found.0 == "counters_above_line").collect::<Vec<_>>()
+    };
+    assert_eq!(findings("10Mbps"), []);
+    // Most of what is sent between two documents, on a line of a tenth of that.
+    let folder = Folder::new();
+    let text: String = (0..4)
+        .map(|i: u64| {
+            format!("{i}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"bytes\":{},\"drops\":0,\"backlog\":0}}]\n", i * i * 100_000)
+        })
+        .collect();
+    let told = super::counters::report(&folder.file("fast.json", text), r#"{"rate": "1Mbps", "above": "1KB"}"#).unwrap();
+    let finding = told.plausibility.findings.iter().find(|finding| finding.code == "counters_above_line").unwrap();
+    assert_eq!((finding.count, finding.bytes), (2, Some(500_000)));
+    assert!(finding.words.ends_with("500 KB within 1 s at 2 s, 4 Mb/s on a port of 1 Mb/s"), "{}", finding.words);
+}
+
+#[test]
 fn one_document_is_one_look_and_says_what_was_dropped_before() {
     let (records, ports, notes) = all(&kept("one.json"), None).unwrap();
     assert_eq!((records.len(), ports), (2, vec!["one htb 1:".to_string(), "one bfifo 2:".into()]));

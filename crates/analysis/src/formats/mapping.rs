@@ -6,7 +6,7 @@ pub use unit::Unit;
 
 use crate::input::number::DATES;
 use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
-use unit::{example, Said, SIZES, SPEEDS, TIMES};
+use unit::{example, units, Said, SECONDS};
 
 /// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -690,15 +690,16 @@ fn suffix_unit(role: Role, name: &str) -> (String, Option<Unit>) {
             return (stem.trim().trim_end_matches('_').to_lowercase(), Some(unit));
         }
     }
-    let units: &[(&str, u64)] = match role {
-        Role::Time | Role::Interval => &TIMES,
-        Role::Queue | Role::Frame | Role::Watermark => &SIZES,
+    let seconds = SECONDS.map(|name| (name, 1_000_000_000_000));
+    let more = match role {
+        Role::Time | Role::Interval => &seconds[..],
         Role::Speed if plain_name(name) == HIGH_SPEED => return (lower, Some(Unit::Steps(1_000_000))),
         Role::Speed if plain_name(name) == SPEED => return (lower, Some(Unit::Steps(1))),
-        Role::Speed => &SPEEDS,
+        Role::Queue | Role::Frame | Role::Watermark | Role::Speed => &[],
         _ => return (lower, None),
     };
-    for (unit, steps) in units {
+    // What ends with `min` is the smallest of something.
+    for (unit, steps) in units(role).iter().chain(more).filter(|(unit, _)| *unit != "min") {
         for separator in ['_', '.', '-', ' '] {
             let ending = format!("{separator}{}", unit.to_lowercase());
             if let Some(stem) = lower.strip_suffix(&ending) {
@@ -723,7 +724,7 @@ fn time_unit(column: &Column) -> Option<Unit> {
     [("s", 1), ("ms", 1_000), ("us", 1_000_000), ("ns", 1_000_000_000), ("ps", 1_000_000_000_000_u128)]
         .into_iter()
         .find(|(_, per_second)| u64::try_from(digits / per_second).is_ok_and(|seconds| DATES.contains(&seconds)))
-        .and_then(|(name, _)| TIMES.iter().find(|(n, _)| *n == name))
+        .and_then(|(name, _)| units(Role::Time).iter().find(|(n, _)| *n == name))
         .map(|(_, steps)| Unit::Steps(*steps))
 }
 

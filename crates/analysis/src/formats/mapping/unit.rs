@@ -2,6 +2,7 @@
 
 use super::Role;
 use crate::input::problem::Problem;
+use fanin_units::{BitRate, Bytes, Quantity, Span};
 
 /// Unit of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,47 +30,30 @@ pub enum Unit {
     Name,
 }
 
-pub(super) const TIMES: [(&str, u64); 8] = [
-    ("ps", 1),
-    ("ns", 1_000),
-    ("us", 1_000_000),
-    ("µs", 1_000_000),
-    ("ms", 1_000_000_000),
-    ("s", 1_000_000_000_000),
-    ("sec", 1_000_000_000_000),
-    ("seconds", 1_000_000_000_000),
-];
+/// Units of a role's values by their names, and their base units.
+pub(super) const fn units(role: Role) -> &'static [(&'static str, u64)] {
+    match role {
+        Role::Time | Role::Interval => Span::UNITS,
+        Role::Speed => BitRate::UNITS,
+        _ => Bytes::UNITS,
+    }
+}
 
-pub(super) const SIZES: [(&str, u64); 9] = [
-    ("B", 1),
-    ("bytes", 1),
-    ("byte", 1),
-    ("KB", 1_000),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-];
+/// Words for a second that names of columns have.
+pub(super) const SECONDS: [&str; 2] = ["sec", "seconds"];
 
-pub(super) const SPEEDS: [(&str, u64); 4] = [("bps", 1), ("kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000)];
+/// Units of counters that are no sizes, and their bits.
+const BITS: [(&str, u64); 5] = [("bit", 1), ("bits", 1), ("kbit", 1_000), ("Mbit", 1_000_000), ("Gbit", 1_000_000_000)];
 
-/// Bits of the units of counters.
-const COUNTED: [(&str, u64); 13] = [
-    ("B", 8),
-    ("kB", 8_000),
-    ("KB", 8_000),
-    ("MB", 8_000_000),
-    ("GB", 8_000_000_000),
-    ("KiB", 8 << 10),
-    ("MiB", 8 << 20),
-    ("GiB", 8 << 30),
-    ("bit", 1),
-    ("bits", 1),
-    ("kbit", 1_000),
-    ("Mbit", 1_000_000),
-    ("Gbit", 1_000_000_000),
-];
+/// Units of counters by their names, and their bits.
+fn counted_units() -> impl Iterator<Item = (&'static str, u64)> {
+    BITS.into_iter().chain(Bytes::UNITS.iter().map(|(name, bytes)| (*name, 8 * bytes)))
+}
+
+/// Bits of a unit of counters.
+fn of_counted(text: &str) -> Option<u64> {
+    counted_units().find(|(name, _)| *name == text).map(|(_, bits)| bits)
+}
 
 /// Largest packet or cell [bytes]: a jumbo frame's length field.
 const LARGEST: u64 = 65_535;
@@ -81,15 +65,16 @@ impl Unit {
     /// A problem without its place.
     pub(super) fn read(role: Role, text: &str) -> Result<Unit, Problem> {
         let text = text.trim();
-        let find = |units: &[(&str, u64)]| units.iter().find(|(name, _)| *name == text).map(|(_, steps)| Unit::Steps(*steps));
+        let named = if SECONDS.contains(&text) { "s" } else { text };
+        let find = || units(role).iter().find(|(name, _)| *name == named).map(|(_, steps)| Unit::Steps(*steps));
         let found = match role {
             Role::Time if text == "iso" => Some(Unit::Iso),
-            Role::Time => find(&TIMES),
+            Role::Time | Role::Interval | Role::Speed => find(),
             Role::Queue | Role::Watermark => match text.split_once('(') {
                 Some((kind, size)) => return counted(role, text, kind.trim(), size),
-                None => find(&SIZES),
+                None => find(),
             },
-            Role::Frame | Role::Payload => find(&SIZES[..3]),
+            Role::Frame | Role::Payload => find().filter(|unit| *unit == Unit::Steps(1)),
             Role::Marked if text == "ecn" => Some(Unit::Ecn),
             Role::Dropped if text == "total" => Some(Unit::Total),
             Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => (text == "flag").then_some(Unit::Flag),
@@ -103,33 +88,21 @@ impl Unit {
                 _ if role.is_in_bytes() => return measured(role, text),
                 _ => None,
             },
-            Role::Interval => find(&TIMES),
-            Role::Speed => find(&SPEEDS),
         };
         found.ok_or_else(|| {
             let problem = Problem::new("is no unit of it").column(role.name()).value(text).accepted(role.accepted());
             if matches!(text, "packets" | "cells" | "segments" | "pkts") {
                 return problem.suggestion(format!("say how large one is, for example {text}({})", example(text)));
             }
-            let units = match role {
-                Role::Time | Role::Interval => &TIMES[..],
-                Role::Speed => &SPEEDS[..],
-                _ => &SIZES[..],
-            };
-            let meant = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(name, _)| *name);
+            let meant = units(role).iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(name, _)| *name);
             problem.maybe(meant.map(|name| format!("did you mean '{name}'?")))
         })
     }
 
     /// Name of the unit in notes.
     pub fn describe(self, role: Role) -> String {
-        let units: &[(&str, u64)] = match role {
-            Role::Time | Role::Interval => &TIMES,
-            Role::Speed => &SPEEDS,
-            _ => &SIZES,
-        };
         match self {
-            Unit::Steps(steps) => match units.iter().find(|(_, s)| *s == steps) {
+            Unit::Steps(steps) => match units(role).iter().find(|(_, s)| *s == steps) {
                 Some((name, _)) => (*name).to_string(),
                 None => format!("{steps} B each"),
             },
@@ -150,13 +123,13 @@ impl Unit {
 
 /// Name of a unit of counters.
 fn of_bits(bits: u64) -> &'static str {
-    COUNTED.iter().find(|(_, of)| *of == bits).map_or("", |(name, _)| name)
+    counted_units().find(|(_, of)| *of == bits).map_or("", |(name, _)| name)
 }
 
 /// Bits of a unit of rates: `bps`, `Mbps`, `Mbit/s`, `kB/s`.
 fn of_rate(text: &str) -> Option<u64> {
-    let counted = || COUNTED.iter().find(|(name, _)| text.strip_suffix("/s") == Some(*name));
-    SPEEDS.iter().find(|(name, _)| *name == text).or_else(counted).map(|(_, bits)| *bits)
+    let counted = || text.strip_suffix("/s").and_then(of_counted);
+    BitRate::UNITS.iter().find(|(name, _)| *name == text).map(|(_, bits)| *bits).or_else(counted)
 }
 
 /// `total(kB)`, `since(Mbit)`, `rate(Mbps)`.
@@ -165,7 +138,7 @@ fn measured(role: Role, text: &str) -> Result<Unit, Problem> {
     let Some((kind, unit)) = text.split_once('(').and_then(|(kind, unit)| Some((kind.trim(), unit.strip_suffix(')')?.trim())))
     else {
         // A unit alone leaves open what is counted.
-        let found = match (of_rate(text), COUNTED.iter().any(|(name, _)| *name == text)) {
+        let found = match (of_rate(text), of_counted(text).is_some()) {
             (Some(_), _) => Some(format!("write rate({text})")),
             (None, true) => {
                 Some(format!("write total({text}) of a running count, since({text}) of a count since the row before"))
@@ -175,7 +148,7 @@ fn measured(role: Role, text: &str) -> Result<Unit, Problem> {
         };
         return Err(wrong().maybe(found));
     };
-    let bits = COUNTED.iter().find(|(name, _)| *name == unit).map(|(_, bits)| *bits);
+    let bits = of_counted(unit);
     match (kind, bits, of_rate(unit)) {
         ("total", Some(bits), _) => Ok(Unit::TotalIn(bits)),
         ("since", Some(bits), _) => Ok(Unit::SinceIn(bits)),
@@ -183,8 +156,8 @@ fn measured(role: Role, text: &str) -> Result<Unit, Problem> {
         ("rate", Some(_), None) => Err(wrong().suggestion(format!("a rate is by time: rate({unit}/s)"))),
         ("total" | "since", None, Some(_)) => Err(wrong().suggestion(format!("that is a rate: rate({unit})"))),
         _ => {
-            let names = COUNTED.iter().chain(&SPEEDS).map(|(name, _)| *name);
-            let meant = names.into_iter().find(|name| name.eq_ignore_ascii_case(unit));
+            let mut names = counted_units().chain(BitRate::UNITS.iter().copied()).map(|(name, _)| name);
+            let meant = names.find(|name| name.eq_ignore_ascii_case(unit));
             Err(wrong().maybe(meant.map(|name| format!("did you mean '{name}'?"))))
         }
     }
@@ -264,7 +237,7 @@ impl Said {
 
     /// The choice that differs from a unit in what the name says alone; none where the unit is that of the name.
     pub(super) fn instead_of(self, unit: Unit) -> Option<String> {
-        let bits = COUNTED.iter().find(|(name, _)| *name == self.unit).map_or(8, |(_, bits)| *bits);
+        let bits = of_counted(self.unit).unwrap_or(8);
         let (kind, read) = match unit {
             Unit::Total | Unit::TotalOf(_) => (0, 8),
             Unit::TotalIn(bits) => (0, bits),

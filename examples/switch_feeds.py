@@ -1,8 +1,8 @@
 # %% [markdown]
 # # What a switch gives an operator
-# One simulated port of 10 Gb/s, and what eight kinds of telemetry would have said about it: entries of LANZ, sFlow datagrams in a
-# capture, counters in a table and as OTLP, reports of INT, flow records, micro-burst records of NX-OS, BroadView's buffers. The
-# truth is known, so that one can see what each of them can tell and cannot.
+# One simulated port of 10 Gb/s, and what nine kinds of telemetry would have said about it: entries of LANZ, sFlow datagrams in a
+# capture, counters in a table and as OTLP, reports of INT, flow records, micro-burst records of NX-OS, BroadView's buffers, a
+# host's Millisampler. The truth is known, so that one can see what each of them can tell and cannot.
 # `python examples/switch_feeds.py examples/traces` wrote the files of the how-to pages; each run writes the same bytes.
 
 # %%
@@ -297,6 +297,14 @@ for step in range(steps + 1):
     requests.append(json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]}, separators=(",", ":")))
 (folder / "otlp.json").write_text("\n".join([*requests, ""]))
 
+# %% [markdown]
+# Millisampler: what the receiving host counted in each millisecond.
+
+# %%
+run = {"rack_id": 7, "server_hostname": 25, "sampling_freq": 1, "ingressBytes": sent[1:]}
+run["burst_result"] = {"ingress": {str(FIRST_S * 1_000_000): []}}
+(folder / "millisampler.json").write_text(json.dumps(run) + "\n")
+
 for name in (
     "counters.csv",
     "minutes.csv",
@@ -307,5 +315,6 @@ for name in (
     "bursts.json",
     "bst.json",
     "otlp.json",
+    "millisampler.json",
 ):
     print(f"{folder / name}: {(folder / name).stat().st_size} bytes")

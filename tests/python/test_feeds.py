@@ -193,6 +193,13 @@ def test_otlp_tells_what_the_table_of_counters_tells() -> None:
     assert gauges.bursts.sort("start_ps").select(keys).equals(table.bursts.sort("start_ps").select(keys))
 
 
+def test_millisampler_tells_the_bytes_of_each_burst_and_no_queue(truth: pl.DataFrame) -> None:
+    analysis = fanin.analyze(TRACES / "millisampler.json", rate="10Gbps", share=0.1)
+    bursts = sorted(analysis.document["ports"][0]["bursts"], key=lambda burst: burst["start_ps"])
+    assert [burst["counted"]["sent_bytes"] for burst in bursts] == _bursts(truth)["bytes"].to_list()
+    assert analysis.bursts["peak_bytes"].to_list() == [None] * 4
+
+
 def test_bst_tells_the_largest_occupancy_in_cells(truth: pl.DataFrame) -> None:
     columns = "watermark=buffer-count:cells(208B)"
     port = fanin.analyze(TRACES / "bst.json", rate="10Gbps", above="50KB", columns=columns).document["ports"][0]

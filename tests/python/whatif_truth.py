@@ -9,6 +9,7 @@ The truth is the hidden scenario itself, run with each setting that was tried.
 from __future__ import annotations
 
 import json
+import struct
 import sys
 import tempfile
 import time
@@ -16,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import polars as pl
@@ -173,6 +174,158 @@ def tc(case: Case, result: fanin.Result, folder: Path) -> Trace:
     return [path], {"known": case.configured}
 
 
+FIRST_S: Final = 1_795_219_200
+"""Seconds since 1970 at which runs begin."""
+
+
+def _counted(result: fanin.Result, every_ps: int) -> list[tuple[int, int, int, int]]:
+    """Return time, bytes that left, drops so far, and the largest queue of each interval."""
+    times, most, lost = _series(result, every_ps, largest=True)
+    records = _records(result)
+    _, at_end, _ = _series(result, every_ps, largest=False)
+    kept = records.filter(~pl.col("dropped"))
+    # What arrived and does not wait has left.
+    come = np.searchsorted(kept["time_ps"].to_numpy(), times - _BEFORE * every_ps, side="right")
+    arrived = np.concatenate([[0], kept["frame_bytes"].cum_sum().to_numpy()])[come]
+    sent = np.maximum.accumulate(np.maximum(arrived - at_end, 0))
+    rows = zip(times, sent, lost, most, strict=True)
+    return [(int(at), 10**9 + int(left), int(drops), round(held)) for at, left, drops, held in rows]
+
+
+def sonic(every_ps: int) -> Callable[[Case, fanin.Result, Path], Trace]:
+    def point(time: int, statistic: int, value: int) -> dict[str, Any]:
+        labels = {"object_name": "Ethernet25", "sai_type_id": "1", "sai_stat_id": str(statistic)}
+        attributes = [{"key": key, "value": {"stringValue": label}} for key, label in labels.items()]
+        told = {"timeUnixNano": str(FIRST_S * 10**9 + time // 1000), "asInt": str(value), "attributes": attributes}
+        return {"name": f"sai_counter_type_1_stat_{statistic}", "gauge": {"dataPoints": [told]}}
+
+    def write(case: Case, result: fanin.Result, folder: Path) -> Trace:
+        path = folder / "otlp.json"
+        lines = []
+        for at, sent, drops, most in _counted(result, every_ps):
+            metrics = [point(at, *value) for value in ((9, sent), (12, drops), (96, most))]
+            lines.append(json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]}))
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return [path], {"known": case.configured, "largest": True, "by": "queue"}
+
+    return write
+
+
+def gnmi(case: Case, result: fanin.Result, folder: Path) -> Trace:
+    messages = []
+    for at, *values in _counted(result, 10**9):
+        for late, (leaf, value) in enumerate(zip(("out-octets", "out-discards", "max-queue-len"), values, strict=True)):
+            time_ns = FIRST_S * 10**9 + at // 1000 + 7_000 * late
+            update = {"Path": f"interfaces/interface[name=Ethernet25]/state/counters/{leaf}", "values": {leaf: str(value)}}
+            messages.append({"source": "leaf1", "subscription-name": "s", "timestamp": time_ns, "updates": [update]})
+    path = folder / "gnmi.json"
+    path.write_text("\n".join(json.dumps(message) for message in messages) + "\n", encoding="utf-8")
+    return [path], {"known": case.configured, "largest": True, "by": "queue"}
+
+
+def int_reports(case: Case, result: fanin.Result, folder: Path) -> Trace:
+    """Report one packet in ten, and each drop; occupancy in bytes."""
+    path = folder / "int.pcap"
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 1))
+        number = 0
+        columns = ("time_ps", "queue_bytes", "frame_bytes", "flow", "dropped")
+        for place, (at, queue, frame, flow, dropped) in enumerate(_records(result).select(columns).iter_rows()):
+            if not (dropped or place % 10 == 0):
+                continue
+            ip = struct.pack(
+                ">BBHHHBBH4s4s", 0x45, 0, frame - 18, 0, 0, 64, 6, 0, bytes([10, 7, 0, flow + 1]), bytes([10, 7, 1, 1])
+            )
+            inner = ip + struct.pack(">HHIIBBHHH", 40_000 + flow, 80, 0, 0, 0x50, 0x10, 0, 0, 0)
+            if dropped:
+                flags, bits, metadata = 0xA0, 0x4001, struct.pack(">HHBBH", 3, 25, 1, 71, 0)
+            else:
+                flags, bits, metadata = 0x20, 0x5000, struct.pack(">HHI", 3, 25, 1 << 24 | queue)
+            report = struct.pack(">BBBBHHI", 0x14, 14, 2, flags, bits, 0, 0) + metadata + inner
+            content = struct.pack(">II", 2 << 28 | number & 0x3FFFFF, 7) + report
+            number += 1
+            udp = struct.pack(">HHHH", 50_000, 32_766, 8 + len(content), 0) + content
+            outer = struct.pack(
+                ">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, bytes([10, 7, 0, 99]), bytes([10, 7, 0, 98])
+            )
+            whole = bytes(12) + b"\x08\x00" + outer + udp
+            seconds, nanoseconds = divmod(at // 1000, 10**9)
+            file.write(struct.pack("<IIII", FIRST_S + seconds, nanoseconds, len(whole), len(whole)) + whole)
+    return [path], {"known": case.configured, "columns": "queue=queue-occupancy:B"}
+
+
+def _congestions(result: fanin.Result, rise: int, fall: int) -> list[dict[str, int]]:
+    """Return times above a threshold until the queue is below another: start, peak and its time, drops, end."""
+    found: list[dict[str, int]] = []
+    open_one: dict[str, int] = {}
+    before, behind = 0, 0
+    for at, queue, frame, dropped in _records(result).select("time_ps", "queue_bytes", "frame_bytes", "dropped").iter_rows():
+        low_at = before + max(0, behind - fall) * 8_000 * 1538 // 1518
+        if open_one and low_at < at:
+            found.append(open_one | {"end": low_at})
+            open_one = {}
+        before, behind = at, queue + (0 if dropped else frame)
+        if not open_one and queue > rise:
+            open_one = {"start": at, "from": queue, "peak": queue, "at": at, "drops": int(dropped)}
+        elif open_one:
+            open_one["drops"] += dropped
+            if queue > open_one["peak"]:
+                open_one |= {"peak": queue, "at": at}
+    return found + ([open_one | {"end": before + behind * 8_000}] if open_one else [])
+
+
+def lanz(case: Case, result: fanin.Result, folder: Path) -> Trace:
+    """Write an entry where a queue rises above 20 KB, and one with its largest where it is below 5 KB; segments of 80 B."""
+    lines = ["Report generated at 2026-11-21 08:00:00"]
+    lines.append("Type,Time,Interface,Duration(usecs),Queue-Length,Time-Of-Max-Queue(usecs),Latency(usecs),,Tx-Drops")
+    for one in _congestions(result, 20_000, 5_000):
+        rows = (("S", "start", "N/A", one["from"], "N/A", 0), ("E", "end", one["end"], one["peak"], one["at"], one["drops"]))
+        for kind, when, lasted, held, most, drops in rows:
+            spent, largest = (at if isinstance(at, str) else (at - one["start"]) // 10**6 for at in (lasted, most))
+            stamp = f"2026-11-21 08:00:00.{one[when] // 10**7:05d}"
+            lines.append(f" {kind},{stamp},Et25(1),{spent},{-(-held // 80)},{largest},1.000,{drops}")
+    path = folder / "lanz.csv"
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return [path], {"known": case.configured, "columns": "queue=Queue-Length:segments(80B)"}
+
+
+def nxos(case: Case, result: fanin.Result, folder: Path) -> Trace:
+    """Write a record of each burst above 20 KB, until the queue is below 5 KB."""
+
+    def moment(at: int) -> str:
+        return f"2026/11/21 08:00:00:{at // 10**6:06d}"
+
+    rows = [
+        {"if-str": "Eth1/25", "queue": "U0", "threshold": "20000", "start-time": moment(one["start"])}
+        | {"peak": str(one["peak"]), "peak-time": moment(one["at"]), "end-depth": "5000", "end-time": moment(one["end"])}
+        for one in _congestions(result, 20_000, 5_000)
+    ]
+    path = folder / "bursts.json"
+    path.write_text(json.dumps({"TABLE_instance": {"ROW_instance": rows}}), encoding="utf-8")
+    return [path], {"known": case.configured, "above": "20KB", "largest": True}
+
+
+def bst(case: Case, result: fanin.Result, folder: Path) -> Trace:
+    """Write two reports a second apart: an empty port, and its largest queue."""
+    values = (0, -(-int(cast("int", _records(result)["queue_bytes"].max())) // 208), 0)
+    texts = [
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "method": "get-bst-report",
+                "asic-id": "1",
+                "version": "1",
+                "time-stamp": f"2026-11-21 - 08:00:{second:02d}",
+                "report": [{"realm": "egress-uc-queue", "data": [[0, "25", cells]]}],
+            }
+        )
+        for second, cells in enumerate(values)
+    ]
+    path = folder / "bst.json"
+    path.write_text("\n".join([*texts, ""]), encoding="utf-8")
+    return [path], {"known": case.configured, "columns": "watermark=buffer-count:cells(208B)", "largest": True}
+
+
 INPUTS: Final[Mapping[str, tuple[str, Callable[[Case, fanin.Result, Path], Trace]]]] = {
     "tables": ("own tables (queues.parquet)", own_tables),
     "pair": ("two captures", pair),
@@ -183,6 +336,13 @@ INPUTS: Final[Mapping[str, tuple[str, Callable[[Case, fanin.Result, Path], Trace
     "quick": ("watermarks each 100 µs", _sampled(10**8, largest=True)),
     "largest": ("watermarks each 1 ms", _sampled(10**9, largest=True)),
     "tc": ("tc -s -j each 1 ms", tc),
+    "sonic": ("SONiC's gauges (OTLP) each 100 µs", sonic(10**8)),
+    "otlp": ("SONiC's gauges (OTLP) each 1 ms", sonic(10**9)),
+    "gnmi": ("gNMI each 1 ms, leaf by leaf", gnmi),
+    "int": ("INT reports of one packet in 10, and of drops", int_reports),
+    "lanz": ("LANZ, start and end", lanz),
+    "nxos": ("NX-OS burst records", nxos),
+    "bst": ("BroadView each second", bst),
 }
 
 
@@ -288,10 +448,11 @@ def tried(case: Case, source: str, *, members: int = 8, only: Sequence[str] = ()
         return Row(case.name, words, found, true_ones(scenario, case, found), took)
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row], refused: Sequence[tuple[str, str]] = ()) -> str:
     """Return a row for each input and a column for each case, as Markdown."""
-    cells = {(row.source, row.case): row.cell() for row in rows}
-    sources = list(dict.fromkeys(row.source for row in rows))
+    cells = dict.fromkeys(refused, "refused") | {(row.source, row.case): row.cell() for row in rows}
+    named = {source for source, _ in cells}
+    sources = [source for source, _ in INPUTS.values() if source in named]
     head = ["", *(case.name for case in CASES)]
     lines = [head, ["---"] * len(head), *([source, *(cells[source, case.name] for case in CASES)] for source in sources)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -301,21 +462,27 @@ def main(names: Sequence[str]) -> None:
     wrong = [name for name in names if name not in INPUTS]
     if wrong:
         raise SystemExit(f"{', '.join(wrong)}: no such input; accepted: {', '.join(INPUTS)}")
-    rows = []
+    rows, refused = [], []
     for source in names or INPUTS:
         for case in CASES:
-            row = tried(case, source)
+            try:
+                row = tried(case, source)
+            except (ValueError, fanin.TraceError) as error:
+                refused.append((INPUTS[source][0], case.name))
+                print(f"{source}: {case.name}: refused: {error}", file=sys.stderr, flush=True)
+                continue
             rows.append(row)
             told = "; ".join(row.found.missed) or row.found.text[:110]
             print(f"{source}: {case.name}: {row.verdict} ({row.took_s:.1f} s): {told}", file=sys.stderr, flush=True)
-    print(table(rows))
+    print(table(rows, refused))
     count = Counter(row.verdict for row in rows)
     judged = [row.agree for row in rows if row.found.answered]
     agree, settings = (sum(own[at] for own in judged) for at in (0, 1))
     false = sum(len(row.claimed) for row in rows)
     counted = ", ".join(f"{count[verdict]} {verdict}" for verdict in ("right", "wrong", "unsure", "no answer"))
     print(
-        f"\nOf {len(rows)}: {counted}. {agree} of {settings} settings are judged as they are; {false} are said to help and do not."
+        f"\nOf {len(rows) + len(refused)}: {counted}, {len(refused)} refused. "
+        f"{agree} of {settings} settings are judged as they are; {false} are said to help and do not."
     )
     for row in rows:
         if row.claimed:

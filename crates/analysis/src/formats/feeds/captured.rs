@@ -266,7 +266,7 @@ impl Packets {
             let Some(packet) = packet else { continue };
             self.count += 1;
             let read = each(&packet, feed).map_err(|problem| problem.place(format!("packet {}", self.count)));
-            if !self.wrong.take(read, feed)? {
+            if !self.wrong.take(read, feed)? && !feed.notice(&packet) {
                 self.others += 1;
             }
         }

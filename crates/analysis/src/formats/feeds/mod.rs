@@ -33,6 +33,7 @@ use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, TraceReader, BATCH};
 use crate::Fates;
 use fanin_units::{BitRate, Time};
+use fanin_wire::Frame;
 use std::collections::BTreeMap;
 use std::io::{BufRead, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -134,6 +135,18 @@ impl Feed<'_> {
         if self.seen.is_none() {
             self.context.findings.push(finding);
         }
+    }
+
+    /// Takes a captured packet, if it is a drop notification; true if it is.
+    fn notice(&mut self, packet: &captured::Packet<'_>) -> bool {
+        let length = u32::try_from(packet.data.len()).unwrap_or(u32::MAX);
+        let (link, data) = (packet.link, packet.data);
+        let frame = Frame { offset: 0, interface: 0, link, time_ps: 0, length, data, fcs: None, direction: None };
+        let is_one = frame.is_notice_only();
+        if is_one && self.seen.is_none() {
+            self.context.notices.see(&frame, self.context.origin.time(packet.time).ok());
+        }
+        is_one
     }
 
     /// Notes that a date had no time zone.

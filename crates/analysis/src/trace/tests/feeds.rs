@@ -4,6 +4,7 @@ use super::counters::report;
 use super::{failure, readings, Folder};
 use crate::counters::{Interval, Reading, State};
 use crate::trace::Mapping;
+use fanin_wire::notification::{Addresses, Notice};
 
 /// A number of 7 bits by byte.
 fn varint(mut value: u64) -> Vec<u8> {
@@ -405,6 +406,29 @@ fn statistics_of_a_nic_are_those_of_its_port_before_those_of_its_queues() {
     assert!(said.contains("line 5: tx_bytes: 'five' is no counter"), "{said}");
     let (_, notes) = intervals(b"NIC statistics:\n     tx_bytes: 5\n", "eth0.txt", None);
     assert!(notes[0].contains("one look at the counters, which shows nothing"), "{notes:?}");
+}
+
+#[test]
+fn drops_that_agents_tell_stand_beside_notifications() {
+    // The capture of the examples, and in its last burst notifications of the drops, as a mirror of the agent's port shows both.
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/sflow.pcap");
+    let mut bytes = std::fs::read(path).unwrap();
+    let record = |seq: u32| {
+        let addresses = Addresses::V4 { src: [10, 7, 0, 24].into(), dst: [10, 7, 0, 25].into() };
+        let frame = Notice { addresses, ports: (40_095, 80), seq, length: 1_000, operation: 1 }.alone([2; 6], [4; 6]);
+        let words = [1_795_219_200, 34_000_000 + seq, frame.len() as u32, frame.len() as u32];
+        [words.map(u32::to_le_bytes).concat(), frame].concat()
+    };
+    let all: Vec<u8> = (0..7).flat_map(record).collect();
+    bytes.extend(&all);
+    let folder = Folder::new();
+    let told = report(&folder.file("both.pcap", &bytes), r#"{"share": 0.05}"#).unwrap();
+    let notices = told.notifications.unwrap();
+    assert_eq!((notices.frames, notices.alone, notices.told_bytes, notices.flows), (7, 7, 7_000, 1));
+    let port = &told.ports[0];
+    let drops: Vec<_> = port.bursts.iter().map(|burst| (burst.dropped_packets, burst.notifications)).collect();
+    assert_eq!((port.dropped, drops), (Some(39), vec![(Some(0), Some(0)), (Some(0), Some(0)), (Some(39), Some(7))]));
+    assert!(!told.notes.iter().any(|note| note.contains("are no sFlow")), "{:?}", told.notes);
 }
 
 /// Events in the form of gnmic's documentation of event processors.

@@ -64,7 +64,8 @@ impl Series {
         let ended = apart.held.is_none() && apart.again == MOST;
         // A look that tells all that was ever told is no part of one.
         let is_whole = apart.held.is_none() && apart.next.is_none() && apart.early.is_empty();
-        if !ended && !(is_whole && self.tells_all(&look)) {
+        let goes_on = !ended && (!is_whole || !self.tells_all(&look));
+        if goes_on {
             self.apart = Some(apart);
         }
         told

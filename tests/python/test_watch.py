@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 import fanin
 from fanin import files
 from fanin.cli import app
-from fanin.watch import fetch
+from fanin.watch import fetch, sources
 from fanin.watch.hub import Burst
 from fanin.watch.positions import Place, Positions
 from fanin.watch.watching import Choices, Watch
@@ -618,11 +618,16 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     def told(bursts: list[Burst]) -> None:
         peaks.update(burst.report["peak_bytes"] for burst in bursts)
 
-    with running(pipe, keep=200, told=told, page=True) as watch:
+    with running(pipe, keep=200, told=told, page=True, cell="5ms") as watch:
         thread = threading.Thread(target=write)
         thread.start()
-        # Until all that is bounded is full.
-        watch.until(lambda: watch.watch.hub.found > 40_000, 400)
+        # Until all that is bounded is full: bursts, the strip, and what is read ahead while nobody takes what has ended.
+        watch.until(lambda: watch.watch.hub.found > 5_000, 400)
+        watch.until(lambda: -1 not in watch.watch.hub.document()["strips"][-1]["level"], 400)
+        source = watch.watch.hub.sources[0]
+        for _ in range(3):
+            with watch.watch.hub.lock:
+                watch.until(lambda: source._untold > sources._AHEAD)
         # A list that grows is half a megabyte in an hour.
         levels = array("q", bytes(8 * max(12, round(seconds * 4))))
         for tick in range(len(levels)):

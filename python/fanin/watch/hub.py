@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ _STRIPS: Final = 64
 
 _LISTED: Final = 100
 """Bursts that the page shows, the latest."""
+
+_MOST: Final = 2**63 - 1
+"""Largest count of a stretch of time."""
 
 _CULPRITS: Final = 5
 _ENDED: Final = 256
@@ -90,29 +94,46 @@ class Burst:
         return tables.moment(self.report["start_ps"]) if clock is None else clock.text(self.report["start_ps"])
 
 
-@dataclass
 class Port:
-    """A port of a source.
+    """A port of a source; its memory is all there from the beginning.
 
     Attributes
     ----------
     report : mapping
         Its counts, as the core has them.
-    cells : deque
-        What is known by stretch of time, of those that are over. No entry: nothing is known.
-    ended : deque
-        Ends of bursts [s], and their durations [s].
     """
 
-    source: str
-    name: str
-    report: dict[str, Any] = field(default_factory=dict)
-    cells: deque[Cell] = field(default_factory=lambda: deque(maxlen=COLUMNS))
-    ended: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_ENDED))
+    def __init__(self, source: str, name: str) -> None:
+        self.source = source
+        self.name = name
+        self.report: dict[str, Any] = {}
+        # Stretches that are over, each at its place; -1: nothing is known.
+        self._numbers, self._queues, self._records, self._arrived, self._dropped = (array("q", [-1] * COLUMNS) for _ in range(5))
+        # Ends of bursts [s], and their durations [s].
+        self._ends, self._lasted = array("d", [float("-inf")] * _ENDED), array("d", [0.0] * _ENDED)
+        self._bursts = 0
+
+    def add_cell(self, number: int, queue: int | None, records: int, arrived: int, dropped: int) -> None:
+        """Take what is known of a stretch of time that is over, or of one more part of it."""
+        at, waited = number % COLUMNS, -1 if queue is None else queue
+        if self._numbers[at] == number:
+            waited = max(waited, self._queues[at])
+            records, arrived, dropped = records + self._records[at], arrived + self._arrived[at], dropped + self._dropped[at]
+        self._numbers[at], self._queues[at], self._records[at] = number, min(waited, _MOST), records
+        self._arrived[at], self._dropped[at] = min(arrived, _MOST), min(dropped, _MOST)
+
+    def add_burst(self, end_s: float, lasted_s: float) -> None:
+        """Take the end and the duration of a burst."""
+        at = self._bursts % _ENDED
+        self._ends[at], self._lasted[at] = end_s, lasted_s
+        self._bursts += 1
 
     def known_cells(self) -> Iterator[Cell]:
         """Return the stretches of which something is known, the one that is open included."""
-        yield from self.cells
+        all_cells = zip(self._numbers, self._queues, self._records, self._arrived, self._dropped, strict=True)
+        for number, queue, records, arrived, dropped in all_cells:
+            if number >= 0:
+                yield number, None if queue < 0 else queue, records, arrived, dropped
         if (cell := self.report.get("cell")) is not None:
             yield tuple(cell)
 
@@ -129,7 +150,8 @@ class Port:
 
     def in_bursts(self, end_s: float, seconds: float) -> float:
         """Return how long it was in bursts in the `seconds` before a time [s]."""
-        return sum(lasted for end, lasted in self.ended if end_s - seconds < end <= end_s)
+        both = zip(self._ends, self._lasted, strict=True) if self._bursts else ()
+        return sum(lasted for end, lasted in both if end_s - seconds < end <= end_s)
 
 
 @dataclass
@@ -208,7 +230,7 @@ class Hub:
             self._port(source, port["port"]).report = port
         self.cells_lost += taken["cells_lost"]
         for name, cell in taken["cells"]:
-            self._port(source, name).cells.append(tuple(cell))
+            self._port(source, name).add_cell(*cell)
         for gap in taken["gaps"]:
             self.gaps.append({"source": source.name, **gap})
         for one in sorted(taken["bursts"], key=lambda one: (one["origin_s"] + one["burst"]["end_ps"] / 1e12, one["port"])):
@@ -217,7 +239,7 @@ class Hub:
             self.bursts.append(burst)
             new.append(burst)
             lasted = burst.report["duration_ps"] / 1e12
-            self._port(source, burst.port).ended.append((burst.end_s, lasted))
+            self._port(source, burst.port).add_burst(burst.end_s, lasted)
             self.durations[source.name].add(lasted)
             if burst.report["peak_bytes"] is not None:
                 self.peaks[source.name].add(burst.report["peak_bytes"])
@@ -343,7 +365,7 @@ class Hub:
         return f"≥ {text}" if most is not None and port.report.get("peak_at_least") else text
 
     def _first(self, port: Port) -> float:
-        return next((number * self.cell_s for number, *_ in port.known_cells()), float("inf"))
+        return min((number * self.cell_s for number, *_ in port.known_cells()), default=float("inf"))
 
     def _strip(self, port: Port) -> dict[str, Any]:
         """Return a row of the strip: level by stretch, -1 where nothing is known; and where packets were dropped."""

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -26,7 +27,7 @@ from typer.testing import CliRunner
 import fanin
 from fanin import files
 from fanin.cli import app
-from fanin.watch import fetch, sources
+from fanin.watch import fetch, rules, sources
 from fanin.watch.hub import Burst
 from fanin.watch.positions import Place, Positions
 from fanin.watch.watching import Choices, Watch
@@ -72,6 +73,16 @@ def sflow(sequence: int, octets: int) -> bytes:
     counters = struct.pack(">22I", 7, 6, *speed, 1, 3, *[0] * 8, *divmod(octets, 2**32), sequence, 0, 0, 0, 0, 0)
     sample = struct.pack(">5I", sequence, 7, 1, 1, len(counters)) + counters
     return struct.pack(">9I", 5, 1, 0x0A000001, 0, sequence, 1000 + sequence, 1, 2, len(sample)) + sample
+
+
+def capture(packets: list[tuple[int, bytes]]) -> bytes:
+    """A pcap of datagrams to the port of sFlow, each at its second, raw IPv4 (pcap: link type 101)."""
+    data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101)
+    for second, content in packets:
+        udp = struct.pack(">4H", 9000, 6343, 8 + len(content), 0) + content
+        ip = struct.pack(">2B5H8s", 0x45, 0, 20 + len(udp), 0, 0, 64 << 8 | 17, 0, bytes([127, 0, 0, 1] * 2)) + udp
+        data += struct.pack("<4I", 1_700_000_000 + second, 0, len(ip), len(ip)) + ip
+    return data
 
 
 def places(path: Path) -> Any:
@@ -423,7 +434,62 @@ class TestStreams:
         (gap,) = watch.watch.hub.gaps
         assert (gap["from_ps"], gap["to_ps"], gap["why"]) == (10_900_000_000, 31_000_000_000, "gap")
         (port,) = watch.watch.hub.document()["ports"]
-        assert port["cells"][8] == "1, 20.1 ms"
+        assert port["cells"][8] == "20.1 ms (gap)"
+
+    def test_a_port_of_which_nothing_comes_any_more_is_unknown_and_its_burst_no_standing_one(self, tmp_path: Path) -> None:
+        both = ((i, name) for i in range(2000) for name in ("a", "b") if name == "a" or i < 1000)
+        text = "".join(f"{i},{name},{80_000 if name == 'b' and i > 990 else 0}\n" for i, name in both)
+        standing = written(tmp_path / "r.toml", '[[rule]]\nname = "standing"\nqueue = "50KB"\nduration = "100ms"\n')
+        file = written(tmp_path / "a.csv", "time_ms,port,queue_bytes\n" + text)
+        with running(file, page=True, rules=rules.read(standing), stall="600s") as watch:
+            watch.until(lambda: watch.counts() == {"a": 2000, "b": 1000})
+            shown = {port["cells"][0]: port["cells"][1:3] for port in watch.watch.hub.document()["ports"]}
+            assert shown == {"a": ["quiet", "0 B"], "b": ["unknown: no records", "unknown"]}
+            lines = watch.get("/metrics")[1].splitlines()
+            assert not any(
+                line.startswith(("fanin_port_queue_bytes", "fanin_port_in_burst")) and 'port="b"' in line for line in lines
+            )
+        assert list(watch.watch.hub.alerts) == []
+        assert [(burst.port, burst.report["open"]) for burst in watch.bursts] == [("b", True)], "told when the watch ends"
+
+    def test_why_time_is_unknown_and_what_counters_contradict_is_said(self, tmp_path: Path) -> None:
+        # Looks at counters of two devices in turn, then of one, then of one with a clock of another age.
+        looks = [(i, (10**12 if i % 2 else 0) + i * 125_000) for i in range(100)] + [(i, i * 125_000) for i in range(100, 200)]
+        text = "time_ms,port,tx_bytes\n" + "".join(f"{1000 + i},p,{count}\n" for i, count in looks)
+        text += "".join(f"{1050 + i},p,{(250 + i) * 125_000}\n" for i in range(40))
+        settings = {"above": None, "by": "rate", "columns": "time=time_ms:ms,port=port,bytes=tx_bytes:total(64)"}
+        with running(written(tmp_path / "a.csv", text), page=True, settings=settings, stall="600s") as watch:
+            watch.until(lambda: sum(port.report["late"] for port in watch.watch.hub.ports.values()) == 39)
+            document = watch.watch.hub.document()
+            (port,) = document["ports"]
+            assert port["cells"][1] == "unknown: records are late"
+            assert re.fullmatch(r"10[01] ms \(reset 5[01] ms, contradicting (49|50) ms\)", port["cells"][8]), port["cells"][8]
+            (source,) = document["sources"]
+            (problem,) = source["problems"]
+            assert "p: " in problem and "above what the line carries" in problem
+            lines = [line for line in watch.get("/metrics")[1].splitlines() if line.startswith("fanin_port_unknown_seconds_total{")]
+            assert sorted(re.findall(r'reason="(\w+)"', "".join(lines))) == ["contradicting", "reset"]
+            watch.until(lambda: len(watch.said) == 2)
+        assert "above what the line carries" in watch.said[0]
+        assert "they are left out, and its queue is unknown" in watch.said[1]
+
+    def test_a_capture_most_of_which_is_wrong_is_refused_as_by_an_analysis(self, tmp_path: Path) -> None:
+        packets = [(1, sflow(i, 1000 * i)) for i in range(1, 5)] + [(1 + i, sflow(9 + i, 1)[:-9]) for i in range(1, 7)]
+        file = tmp_path / "a.pcap"
+        file.write_bytes(capture(packets))
+        with pytest.raises(fanin.TraceError) as error:
+            fanin.analyze(file, rate="10Gbps")
+        assert "6 of 10 datagrams are wrong" in str(error.value)
+        watch = once(file, settings={"above": None})
+        (problem,) = watch.watch.problems
+        assert problem == str(error.value)
+        # While it grows it is read on; its end, as another file has its name, is when that is said.
+        with running(file, settings={"above": None}) as watch:
+            watch.until(lambda: watch.watch.hub.reports.get(str(file), {}).get("refused") == 6)
+            (tmp_path / "b.pcap").write_bytes(capture([(100 + i, sflow(i, 1000 * i)) for i in range(1, 20)]))
+            (tmp_path / "b.pcap").rename(file)
+            watch.until(lambda: any("6 of 10 datagrams are wrong" in line for line in watch.said))
+            watch.until(lambda: sum(watch.counts().values()) == 3 + 19)
 
 
 class TestCommand:

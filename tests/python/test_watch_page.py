@@ -186,7 +186,7 @@ class TestMetrics:
         assert (status, headers["Content-Type"]) == (200, CONTENT_TYPE)
         found = samples(text)
         names = {label for _, labels in found for label, _ in labels}
-        assert names == {"source", "port", "le"}
+        assert names == {"source", "port", "le"}, "nothing is unknown: no reason"
         source = str(watch.watch.hub.sources[0].name)
         port = (("port", "eth1"), ("source", source))
         assert found["fanin_port_records_total", port] == 5 * 31
@@ -218,6 +218,7 @@ class TestMetrics:
             there.setdefault(name, set()).update(label for label, _ in labels)
         # Absent where the records do not say.
         there["fanin_port_dropped_packets_total"] = {"source", "port"}
+        there["fanin_port_unknown_seconds_total"] = {"source", "port", "reason"}
         asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
         asked += [one["query"]["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
         assert len(asked) >= 15
@@ -257,7 +258,7 @@ class TestMetrics:
                     for one in panel["targets"]:
                         expression = one["expr"].replace("$source", ".*").replace("$port", ".*").replace("$job", ".*")
                         answer = ask(expression.replace("$__rate_interval", "1m"))
-                        absent = "dropped_packets" in expression or "fanin_alerts" in expression
+                        absent = any(name in expression for name in ("dropped_packets", "unknown_seconds", "fanin_alerts"))
                         assert absent or answer, expression
                 assert ask("sum(fanin_port_bursts_total)") == [11]
             finally:

@@ -226,6 +226,7 @@ class Hub:
     def _take(self, source: Source, taken: dict[str, Any], report: dict[str, Any], new: list[Burst]) -> None:
         self.reports[source.name] = report
         source.heard(report["problems"] or ())
+        self._warn(source, report)
         for port in report["ports"]:
             self._port(source, port["port"]).report = port
         self.cells_lost += taken["cells_lost"]
@@ -244,6 +245,19 @@ class Hub:
             if burst.report["peak_bytes"] is not None:
                 self.peaks[source.name].add(burst.report["peak_bytes"])
 
+    def _warn(self, source: Source, report: dict[str, Any]) -> None:
+        """Say on the terminal, each once for a source, that its clock is not to be trusted, and what its counters contradict."""
+        for code, port, words, hint in report.get("contradictions", ()):
+            source.warn(code, f"{source.name}: {port}: {words}; {hint}")
+        for port in report["ports"]:
+            if port.get("unknown_now") == "late":
+                words = "records come with times before what is known: they are left out, and its queue is unknown"
+                source.warn("late", f"{source.name}: {port['port']}: {words} (a clock set back, or a repetition)")
+            if port["set_back"]:
+                source.warn("set_back", f"{source.name}: {port['port']}: its clock was set back")
+        if report.get("leaps"):
+            source.warn("leaps", f"{source.name}: times leapt ahead: a pause, or a clock set forward")
+
     def _port(self, source: Source, name: str) -> Port:
         return self.ports.setdefault((source.name, name), Port(source.name, name))
 
@@ -256,7 +270,8 @@ class Hub:
     def known(self, port: Port, now: float) -> bool:
         """Whether anything is known of a port at present."""
         source = next(source for source in self.sources if source.name == port.source)
-        return source.state(now)[0] == "alive" and not port.report.get("retired", True)
+        away = port.report.get("retired", True) or port.report.get("unknown_now")
+        return source.state(now)[0] == "alive" and not away
 
     def by_severity(self) -> list[Port]:
         """Return the ports, the worst of late first: drops, time in bursts, largest queue."""
@@ -289,7 +304,7 @@ class Hub:
                     "Bursts",
                     "In bursts, lately",
                     "Drops",
-                    "Gaps",
+                    "Unknown",
                 ],
                 "ports": [self._port_row(port, now) for port in ports],
                 "strips": [self._strip(port) for port in ports[:_STRIPS]],
@@ -312,6 +327,7 @@ class Hub:
         said += [show.many(source.counts.lost, "datagram") + " lost"] if source.counts.lost else []
         said += self.out_of_time(source.name)
         problems = [source.problem] if source.problem else list(report.get("problems") or [])[-1:]
+        problems += self.contradictions(source.name)
         return {
             "name": source.name,
             "state": state,
@@ -326,9 +342,16 @@ class Hub:
         """Return what a source's records say of its clock that is not so, or was mended: in words."""
         ports = self.reports.get(source, {}).get("ports", ())
         far, late, set_back = (sum(port[key] for port in ports) for key in ("far", "late", "set_back"))
+        leaps = self.reports.get(source, {}).get("leaps", 0)
         said = [f"{show.many(late, 'record')} late"] if late else []
         said += [f"{show.many(far, 'record')} far ahead left out"] if far else []
-        return said + ([f"clock set back {show.many(set_back, 'time')}"] if set_back else [])
+        said += [f"clock set back {show.many(set_back, 'time')}"] if set_back else []
+        return said + ([f"times leapt ahead {show.many(leaps, 'time')} (a pause, or a clock set forward)"] if leaps else [])
+
+    def contradictions(self, source: str) -> list[str]:
+        """Return what a source's counters contradict, in words."""
+        found = self.reports.get(source, {}).get("contradictions", ())
+        return [f"{self.name(source, port)}: {words}; {hint}" for _, port, words, hint in found]
 
     def _port_row(self, port: Port, now: float) -> dict[str, Any]:
         report = port.report
@@ -336,27 +359,32 @@ class Hub:
         known = self.known(port, now)
         inside = report.get("open_since_ps") is not None
         state = "unknown" if not known else "in a burst" if inside else "quiet"
+        why = {"late": ": records are late", "gap": ": no records"}.get(report.get("unknown_now") or "", "")
         window = min(COLUMNS * self.cell_s, max(self.cell_s, seconds - self._first(port)))
-        late = self.known_gaps(report)
         return {
             "state": state,
             "cells": [
                 self.name(port.source, port.name),
-                state,
+                state + (why if state == "unknown" else ""),
                 show.size(report.get("queue_bytes")) if known else "unknown",
                 self.bounded(port, port.recent_peak(last, RECENT)),
                 self.bounded(port, report.get("peak_bytes")),
                 show.count(report.get("bursts")),
                 f"{port.in_bursts(seconds, COLUMNS * self.cell_s) / window:.2%}" if port.report.get("records") else show.NOTHING,
                 show.count(report.get("dropped")),
-                late,
+                self.unknown_time(report),
             ],
         }
 
     @staticmethod
-    def known_gaps(report: dict[str, Any]) -> str:
-        """Return how often and how long samples of a port were missing."""
-        return f"{show.count(report['gaps'])}, {show.duration(report['gap_ps'])}" if report.get("gaps") else "0"
+    def unknown_time(report: dict[str, Any]) -> str:
+        """Return how long nothing was known of a port, and why: the longest first."""
+        found = sorted((report.get("unknown_ps") or {}).items(), key=lambda one: (-one[1], one[0]))
+        if not found:
+            return "0"
+        total = show.duration(sum(ps for _, ps in found))
+        parts = [why if len(found) == 1 else f"{why} {show.duration(ps)}" for why, ps in found]
+        return f"{total} ({', '.join(parts)})"
 
     @staticmethod
     def bounded(port: Port, most: int | None) -> str:

@@ -33,7 +33,6 @@ _COUNTERS: Final = {
     "set_back": ("fanin_port_clock_set_backs", "Times that the clock of a port was set back", 1.0),
     "late": ("fanin_port_late_records", "Records of a port that came after a later one and were left out", 1.0),
     "gaps": ("fanin_port_gaps", "Times in which samples of a port were missing", 1.0),
-    "gap_ps": ("fanin_port_gap_seconds", "Time in which samples of a port were missing", 1e-12),
 }
 
 
@@ -62,6 +61,7 @@ class _State(Collector):
         refused = CounterMetricFamily(
             "fanin_source_refused_rows", "Rows of a source that are wrong and were passed over", labels=["source"]
         )
+        leaps = CounterMetricFamily("fanin_source_clock_leaps", "Times that the records of a source leapt ahead", labels=["source"])
         opened = CounterMetricFamily("fanin_source_opened", "Files or connections of a source that were opened", labels=["source"])
         lost = CounterMetricFamily(
             "fanin_source_lost_datagrams", "Datagrams of a source that the kernel dropped", labels=["source"]
@@ -78,12 +78,13 @@ class _State(Collector):
                 last.add_metric(name, source.last)
             read.add_metric(name, source.counts.bytes)
             refused.add_metric(name, hub.reports.get(source.name, {}).get("refused", 0))
+            leaps.add_metric(name, hub.reports.get(source.name, {}).get("leaps", 0))
             opened.add_metric(name, source.counts.opened)
             lost.add_metric(name, source.counts.lost)
             failed.add_metric(name, source.counts.refused)
             for family, classes in ((lasted, hub.durations), (peaks, hub.peaks)):
                 family.add_metric(name, classes[source.name].cumulated(), classes[source.name].total)
-        return up, last, read, refused, opened, failed, lost, lasted, peaks
+        return up, last, read, refused, leaps, opened, failed, lost, lasted, peaks
 
     def _ports(self) -> Iterable[Metric]:
         hub, now = self._hub, time.time()
@@ -95,6 +96,12 @@ class _State(Collector):
                 if (value := port.report.get(key)) is not None:
                     family.add_metric([port.source, port.name], value * scale)
             families.append(family)
+        unknown = CounterMetricFamily(
+            "fanin_port_unknown_seconds", "Time of which nothing is known, by the reason", labels=(*_OF_PORT, "reason")
+        )
+        for port in ports:
+            for why, ps in (port.report.get("unknown_ps") or {}).items():
+                unknown.add_metric([port.source, port.name, why], ps * 1e-12)
         queue = GaugeMetricFamily(
             "fanin_port_queue_bytes", "Queue of a port by its last record; absent while it is unknown", labels=_OF_PORT
         )
@@ -107,7 +114,7 @@ class _State(Collector):
         )
         for port in ports:
             self._queue(port, now, queue, lately, peak, inside)
-        return [*families, queue, lately, peak, inside]
+        return [*families, unknown, queue, lately, peak, inside]
 
     def _queue(self, port: Port, now: float, *families: GaugeMetricFamily) -> None:
         hub, report = self._hub, port.report

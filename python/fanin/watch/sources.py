@@ -101,6 +101,7 @@ class Source:
         self._told = threading.Event()
         self.news: deque[str] = deque(maxlen=10)
         self._said: str | None = None
+        self._warned: set[str] = set()
         self.tells_refused = False
         self._unreached: str | None = None
         self._failed: TraceError | None = None
@@ -227,6 +228,12 @@ class Source:
             self.tells_refused = False
             self.news.append(problems[0])
 
+    def warn(self, kind: str, line: str) -> None:
+        """Say something on the terminal, the first of its kind."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            self.news.append(line)
+
     def closed(self) -> None:
         """Note that nobody is at the other end: what comes next is another stream.
 
@@ -262,7 +269,13 @@ class Source:
             self._open = (name, descriptor, start)
 
     def finish(self) -> None:
-        """End the present file: its last line is whole, and nothing of it is read again."""
+        """End the present file: its last line is whole, and nothing of it is read again.
+
+        Raises
+        ------
+        TraceError
+            It was none that can be read, and there is no next one.
+        """
         if self.stopping.is_set():
             return
         with self._held:
@@ -270,7 +283,10 @@ class Source:
                 name, descriptor, _ = self._open
                 self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size)
                 self._open = None
-            self.live.reopen()
+            try:
+                self.live.reopen()
+            except TraceError as error:
+                self.complain(error)  # most of it was wrong: that shows at its end
 
     def abandon(self) -> None:
         """Close the present file before its end: the place in it is kept."""

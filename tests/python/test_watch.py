@@ -263,7 +263,7 @@ class TestStreams:
                 with pipe.open("w") as writer:
                     writer.write(HEADER + rows(2, first=2 * turn))
                 watch.until(lambda: watch.counts().get("eth0") == 2 * (turn + 1) * BURST)  # noqa: B023 (called at once)
-                watch.until(lambda: watch.watch.hub.sources[0].state(time.time())[0] == "waiting")
+                watch.until(lambda: watch.watch.hub.sources[0].state()[0] == "waiting")
         assert len(watch.bursts) == 12
 
     def test_an_unreadable_writer_of_a_pipe_is_told_of_once_and_the_next_one_is_read(self, tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ class TestStreams:
                 with pipe.open("w") as writer:
                     writer.write("no,table\nat,all\n" * 2000)
                 watch.until(lambda: source.counts.refused == turn + 1)  # noqa: B023 (called at once)
-                watch.until(lambda: source.state(time.time())[0] == "refused")
+                watch.until(lambda: source.state()[0] == "refused")
                 # A writer who comes before the end of the one before was noticed is, to a pipe, the same writer.
                 watch.until(lambda: not source._connected)
                 with pipe.open("w") as writer:
@@ -311,7 +311,7 @@ class TestStreams:
             watch.until(lambda: source.counts.opened == 1)
             for line in ("no,table", "at,all", "but,text"):
                 sender.sendto(line.encode(), ("127.0.0.1", port))
-            watch.until(lambda: source.state(time.time())[0] == "alive")
+            watch.until(lambda: source.state()[0] == "alive")
             # After some seconds it is plain that nothing can be read of it; the datagram that comes then begins anew.
             time.sleep(4.5)
             for line in (HEADER + rows(2)).splitlines(keepends=True):
@@ -320,7 +320,7 @@ class TestStreams:
             for line in rows(2, first=2).splitlines(keepends=True):
                 sender.sendto(line.encode(), ("127.0.0.1", port))
             watch.until(lambda: watch.counts() == {"eth0": 4 * BURST, "eth1": 4 * BURST})
-            assert source.state(time.time())[0] == "alive"
+            assert source.state()[0] == "alive"
         assert source.counts.refused == 1
 
     def test_datagrams_of_sflow_have_the_time_at_which_they_came(self) -> None:
@@ -417,14 +417,21 @@ class TestStreams:
         with running(file, stall="300ms") as watch:
             source = watch.watch.hub.sources[0]
             watch.until(lambda: watch.counts().get("eth0") == 2 * BURST)
-            watch.until(lambda: source.state(time.time())[0] == "stalled")
+            watch.until(lambda: source.state()[0] == "stalled")
             document = watch.watch.hub.document()
             assert [port["cells"][1:3] for port in document["ports"]] == [["unknown", "unknown"]] * 2
             assert set(document["strips"][0]["level"][:-1]) == {-1}, "before the first record nothing is known"
             source._patience = 600.0  # what comes now is not stalled again before this test looks
             append(file, rows(1, first=2))
-            watch.until(lambda: source.state(time.time())[0] == "alive")
+            watch.until(lambda: source.state()[0] == "alive")
             watch.until(lambda: watch.watch.hub.document()["ports"][0]["cells"][2] == "0 B")
+
+    def test_a_source_stalls_however_the_clock_of_the_machine_is_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = time.time
+        with running(written(tmp_path / "a.csv", HEADER + rows(2)), stall="300ms") as watch:
+            watch.until(lambda: watch.counts().get("eth0") == 2 * BURST)
+            monkeypatch.setattr(time, "time", lambda: real() - 3600)
+            watch.until(lambda: watch.watch.hub.sources[0].state()[0] == "stalled")
 
     def test_a_gap_between_samples_ends_a_burst(self, tmp_path: Path) -> None:
         samples = [(i, 80_000 if 100 <= i < 110 or 310 <= i < 320 else 0) for i in range(400) if not 110 <= i < 310]

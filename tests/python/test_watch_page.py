@@ -205,7 +205,7 @@ class TestMetrics:
         file = written(tmp_path / "a.csv", HEADER + rows(1))
         with running(file, page=True, stall="300ms") as stalled:
             stalled.until(lambda: stalled.watch.hub.found == 2)
-            stalled.until(lambda: stalled.watch.hub.sources[0].state(time.time())[0] == "stalled")
+            stalled.until(lambda: stalled.watch.hub.sources[0].state()[0] == "stalled")
             found = {name for name, _ in samples(stalled.get("/metrics")[1])}
         assert "fanin_port_peak_bytes" in found
         assert found.isdisjoint({"fanin_port_queue_bytes", "fanin_port_recent_peak_bytes", "fanin_port_in_burst"})

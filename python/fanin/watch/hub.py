@@ -267,11 +267,11 @@ class Hub:
         seconds = report["origin_s"] + report["latest_ps"] / 1e12
         return seconds, int((report["origin_s"] * 10**12 + report["latest_ps"]) // int(self.cell_s * 1e12))
 
-    def known(self, port: Port, now: float) -> bool:
+    def known(self, port: Port) -> bool:
         """Whether anything is known of a port at present."""
         source = next(source for source in self.sources if source.name == port.source)
         away = port.report.get("retired", True) or port.report.get("unknown_now")
-        return source.state(now)[0] == "alive" and not away
+        return source.state()[0] == "alive" and not away
 
     def by_severity(self) -> list[Port]:
         """Return the ports, the worst of late first: drops, time in bursts, largest queue."""
@@ -287,14 +287,13 @@ class Hub:
 
     def document(self) -> dict[str, Any]:
         """Return all that the page shows, in the words in which it does."""
-        now = time.time()
         with self.lock:
             ports = self.by_severity()
             return {
                 "turn": self.turn,
                 "found": self.found,
                 "cell_s": self.cell_s,
-                "sources": [self._source_row(source, now) for source in self.sources],
+                "sources": [self._source_row(source) for source in self.sources],
                 "head": [
                     "Port",
                     "State",
@@ -306,7 +305,7 @@ class Hub:
                     "Drops",
                     "Unknown",
                 ],
-                "ports": [self._port_row(port, now) for port in ports],
+                "ports": [self._port_row(port) for port in ports],
                 "strips": [self._strip(port) for port in ports[:_STRIPS]],
                 "columns": COLUMNS,
                 "burst_head": ["Burst", "Began", "Port", "Duration", "Peak", "Arrived", "Drops", "Flows", "First culprit", "Law"],
@@ -319,8 +318,8 @@ class Hub:
         """Return the name of a port among those of all sources."""
         return port if len(self.sources) == 1 else f"{port} ({self._short[source]})"
 
-    def _source_row(self, source: Source, now: float) -> dict[str, Any]:
-        state, since = source.state(now)
+    def _source_row(self, source: Source) -> dict[str, Any]:
+        state, since = source.state()
         report = self.reports.get(source.name, {})
         said = [f"{show.size(source.counts.bytes)} read"]
         said += [f"{show.many(report['refused'], 'row')} refused"] if report.get("refused") else []
@@ -353,10 +352,10 @@ class Hub:
         found = self.reports.get(source, {}).get("contradictions", ())
         return [f"{self.name(source, port)}: {words}; {hint}" for _, port, words, hint in found]
 
-    def _port_row(self, port: Port, now: float) -> dict[str, Any]:
+    def _port_row(self, port: Port) -> dict[str, Any]:
         report = port.report
         seconds, last = self.latest(port.source)
-        known = self.known(port, now)
+        known = self.known(port)
         inside = report.get("open_since_ps") is not None
         state = "unknown" if not known else "in a burst" if inside else "quiet"
         why = {"late": ": records are late", "gap": ": no records"}.get(report.get("unknown_now") or "", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Final
 
@@ -54,7 +53,7 @@ class _State(Collector):
         return [*found, *self._alerts()]
 
     def _sources(self) -> Iterable[Metric]:
-        hub, now = self._hub, time.time()
+        hub = self._hub
         up = GaugeMetricFamily("fanin_source_alive", "1 while records of a source come, 0 while they do not", labels=["source"])
         last = GaugeMetricFamily("fanin_source_last_seconds", "When bytes of a source came last", labels=["source"])
         read = CounterMetricFamily("fanin_source_bytes", "Bytes that were read of a source", labels=["source"])
@@ -73,7 +72,7 @@ class _State(Collector):
         peaks = HistogramMetricFamily("fanin_burst_peak_bytes", "Largest queues of bursts", labels=["source"])
         for source in hub.sources:
             name = [source.name]
-            up.add_metric(name, float(source.state(now)[0] == "alive"))
+            up.add_metric(name, float(source.state()[0] == "alive"))
             if source.last is not None:
                 last.add_metric(name, source.last)
             read.add_metric(name, source.counts.bytes)
@@ -87,7 +86,7 @@ class _State(Collector):
         return up, last, read, refused, leaps, opened, failed, lost, lasted, peaks
 
     def _ports(self) -> Iterable[Metric]:
-        hub, now = self._hub, time.time()
+        hub = self._hub
         families: list[Metric] = []
         ports = list(hub.ports.values())
         for key, (name, about, scale) in _COUNTERS.items():
@@ -113,12 +112,12 @@ class _State(Collector):
             "fanin_port_in_burst", "1 while a burst is open at a port; absent while that is unknown", labels=_OF_PORT
         )
         for port in ports:
-            self._queue(port, now, queue, lately, peak, inside)
+            self._queue(port, queue, lately, peak, inside)
         return [*families, unknown, queue, lately, peak, inside]
 
-    def _queue(self, port: Port, now: float, *families: GaugeMetricFamily) -> None:
+    def _queue(self, port: Port, *families: GaugeMetricFamily) -> None:
         hub, report = self._hub, port.report
-        known = hub.known(port, now)
+        known = hub.known(port)
         values = (
             report.get("queue_bytes") if known else None,
             port.recent_peak(hub.latest(port.source)[1], RECENT) if known else None,

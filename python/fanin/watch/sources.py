@@ -94,6 +94,7 @@ class Source:
         self._ended = False
         self._since = time.time()
         self._last: float | None = None
+        self._heard = float("-inf")  # by a clock that nobody sets
         self._held = threading.RLock()
         self._thread: threading.Thread | None = None
         self.hurry = threading.Event()
@@ -148,7 +149,7 @@ class Source:
         """When the last bytes came."""
         return self._last
 
-    def state(self, now: float) -> tuple[State, float]:
+    def state(self) -> tuple[State, float]:
         """Return how it is, and since when."""
         if self.problem is not None:
             return "refused", self._since
@@ -156,7 +157,7 @@ class Source:
             return "ended", self._since
         if not self._connected or self._last is None:
             return "waiting", self._since
-        if now - self._last > self._patience:
+        if time.monotonic() - self._heard > self._patience:
             return "stalled", self._last
         return "alive", self._since
 
@@ -180,7 +181,8 @@ class Source:
     def push(self, data: bytes, ns: int | None = None) -> None:
         """Hand bytes to the analysis; `ns`: those of a datagram, and when it came."""
         now = time.time()
-        if self._last is None or now - self._last > self._patience:
+        heard, self._heard = self._heard, time.monotonic()
+        if self._heard - heard > self._patience:
             self._since = now
         with self._held:
             self._last = now

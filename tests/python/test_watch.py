@@ -444,12 +444,12 @@ class TestStreams:
         assert port["cells"][8] == "20.1 ms (gap)"
 
     def test_a_port_of_which_nothing_comes_any_more_is_unknown_and_its_burst_no_standing_one(self, tmp_path: Path) -> None:
-        both = ((i, name) for i in range(2000) for name in ("a", "b") if name == "a" or i < 1000)
+        both = ((i, name) for i in range(2500) for name in ("a", "b") if name == "a" or i < 1000)
         text = "".join(f"{i},{name},{80_000 if name == 'b' and i > 990 else 0}\n" for i, name in both)
         standing = written(tmp_path / "r.toml", '[[rule]]\nname = "standing"\nqueue = "50KB"\nduration = "100ms"\n')
         file = written(tmp_path / "a.csv", "time_ms,port,queue_bytes\n" + text)
         with running(file, page=True, rules=rules.read(standing), stall="600s") as watch:
-            watch.until(lambda: watch.counts() == {"a": 2000, "b": 1000})
+            watch.until(lambda: watch.counts() == {"a": 2500, "b": 1000})
             shown = {port["cells"][0]: port["cells"][1:3] for port in watch.watch.hub.document()["ports"]}
             assert shown == {"a": ["quiet", "0 B"], "b": ["unknown: no records", "unknown"]}
             lines = watch.get("/metrics")[1].splitlines()
@@ -466,11 +466,11 @@ class TestStreams:
         text += "".join(f"{1050 + i},p,{(250 + i) * 125_000}\n" for i in range(40))
         settings = {"above": None, "by": "rate", "columns": "time=time_ms:ms,port=port,bytes=tx_bytes:total(64)"}
         with running(written(tmp_path / "a.csv", text), page=True, settings=settings, stall="600s") as watch:
-            watch.until(lambda: sum(port.report["late"] for port in watch.watch.hub.ports.values()) == 39)
+            watch.until(lambda: sum(port.report["late"] for port in watch.watch.hub.ports.values()) == 40)
             document = watch.watch.hub.document()
             (port,) = document["ports"]
             assert port["cells"][1] == "unknown: records are late"
-            assert re.fullmatch(r"10[01] ms \(reset 5[01] ms, contradicting (49|50) ms\)", port["cells"][8]), port["cells"][8]
+            assert port["cells"][8] == "100 ms (contradicting 50 ms, reset 50 ms)"
             (source,) = document["sources"]
             (problem,) = source["problems"]
             assert "p: " in problem and "above what the line carries" in problem
@@ -496,7 +496,7 @@ class TestStreams:
             (tmp_path / "b.pcap").write_bytes(capture([(100 + i, sflow(i, 1000 * i)) for i in range(1, 20)]))
             (tmp_path / "b.pcap").rename(file)
             watch.until(lambda: any("6 of 10 datagrams are wrong" in line for line in watch.said))
-            watch.until(lambda: sum(watch.counts().values()) == 3 + 19)
+            watch.until(lambda: sum(watch.counts().values()) == 3 + 18)
 
 
 class TestCommand:

@@ -135,9 +135,9 @@ impl Roce {
         self.message.unwrap_or(LONGEST).get().div_ceil(u64::from(self.mtu))
     }
 
-    /// Headers of a full packet in the middle of a message.
-    fn data_header(&self) -> RoceHeader {
-        RoceHeader { op: RoceOp::WriteMiddle, reth: self.selective(), ..RoceHeader::default() }
+    /// Headers of a full packet that is not the first one of its message.
+    pub(super) fn data_header(&self) -> RoceHeader {
+        RoceHeader { reth: self.selective(), ..RoceHeader::default() }
     }
 
     /// Length of the headers of the longest packet.
@@ -370,6 +370,8 @@ mod tests {
         assert_eq!(back.other_classes(), []);
         let classes = Roce { cnp_class: Some(6), ack_class: Some(5), ..Roce::default() };
         assert_eq!(classes.other_classes(), [("ack_class", 5), ("cnp_class", 6)]);
+        assert!(back.ecn_remedy().is_some_and(|remedy| remedy.contains("congestion_control") && remedy.contains("\"dcqcn\"")));
+        assert_eq!(classes.clone().with_mtu_less(100), classes, "stamps make frames longer");
         assert_eq!((back.needs_telemetry(), with(RoceControl::Hpcc(defaults())).needs_telemetry()), (None, Some("HPCC")));
     }
 }

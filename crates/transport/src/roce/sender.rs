@@ -387,11 +387,7 @@ impl Sender {
 
     /// Restarts the timeout, which runs from the last progress on while packets are outstanding.
     fn set_timeout(&mut self, cfg: &Roce) {
-        self.timeout_at = if self.high > self.una && self.nxt > self.una {
-            self.waits_since.saturating_add(self.timeout(cfg))
-        } else {
-            Time::MAX
-        };
+        self.timeout_at = if self.nxt > self.una { self.waits_since.saturating_add(self.timeout(cfg)) } else { Time::MAX };
     }
 
     fn timeout(&self, cfg: &Roce) -> Span {
@@ -609,6 +605,60 @@ mod tests {
         assert_eq!(sender.measure(later, Some(3)), Some(Span::from_ps(22_000_000 - 5_000)));
     }
 
+    /// Sequence numbers of half of all are outstanding at most. Source: IBTA §9.7.2.
+    #[test]
+    fn half_of_all_numbers_may_be_outstanding() {
+        let mut sender = after_four(&Roce::default());
+        let mut room = |nxt| {
+            sender.nxt = nxt;
+            sender.has_room()
+        };
+        assert!(room((1 << 23) - 1) && !room(1 << 23));
+    }
+
+    /// The timeout runs from the first packet that is outstanding, and while one is. Source: IBTA §9.7.6.1.3.
+    #[test]
+    fn the_timeout_runs_from_the_first_outstanding_packet_on() {
+        let cfg = Roce::default();
+        let timeout = Span::from_ns(4_096 << 14);
+        let mut sender = after_four(&cfg);
+        assert!(poll_at(&mut sender, &cfg, 9_000_000));
+        assert_eq!(sender.timeout_at, Time::from_ps(5_000) + timeout);
+        acknowledge(&mut sender, &cfg, Syndrome::Ack, 4, None);
+        assert_eq!(sender.timeout_at, Time::MAX, "nothing is outstanding");
+        assert!(poll_at(&mut sender, &cfg, 30_000_000));
+        let at = Time::from_ps(30_000_000) + timeout;
+        assert_eq!(sender.timeout_at, at);
+        assert!(sender.on_timer(&cfg, at, &mut Stats::default()));
+        assert_eq!((sender.nxt, sender.timeout_at), (5, Time::MAX), "until the packet has left again");
+    }
+
+    /// A packet is sent again `retry_count` times, and the next negative acknowledgment without progress is one too many. Source: IBTA
+    /// §9.9.2.1.1.
+    #[test]
+    fn negative_acknowledgments_without_progress_are_counted() {
+        let cfg = Roce { retry_count: 2, ..Roce::default() };
+        let mut sender = after_four(&cfg);
+        let mut hear = |missing| {
+            let outcome = acknowledge(&mut sender, &cfg, Syndrome::SequenceError, missing, None);
+            (outcome, sender.retries)
+        };
+        assert_eq!([hear(0), hear(0)], [(Outcome::Nothing, 1), (Outcome::Nothing, 2)]);
+        assert_eq!(hear(1), (Outcome::Acknowledged, 0), "progress");
+        assert_eq!([hear(1), hear(1), hear(1)], [(Outcome::Nothing, 1), (Outcome::Nothing, 2), (Outcome::Failed, 3)]);
+    }
+
+    /// A notification that lowers no rate is no reduction.
+    #[test]
+    fn notifications_count_where_the_rate_falls() {
+        for (control, count) in [(RoceControl::None(defaults()), 0), (RoceControl::Dcqcn(defaults()), 1)] {
+            let mut sender = after_four(&Roce { congestion_control: control, ..Roce::default() });
+            let mut stats = Stats::default();
+            sender.on_cnp(Time::from_ps(6_000), &mut stats);
+            assert_eq!(stats.ecn_reductions, count);
+        }
+    }
+
     /// HPCC takes telemetry from every acknowledgment: from a negative one without progress, and where no RTT is known. Source:
     /// HPCC Algorithm 1 (NewAck).
     #[test]
@@ -662,6 +712,8 @@ mod tests {
         sender.steer(|_, sending| sending.rate = slow);
         sender.limiter.sent(Time::from_ps(5_000), 1_024, 1_106, slow);
         assert_eq!(sender.limiter.next(), Time::from_ps(5_000 + 1_106 * 8_000));
+        sender.steer(|_, sending| sending.rate = BitRate::from_mbps(500));
+        assert_eq!(sender.limiter.next(), Time::from_ps(5_000 + 1_106 * 16_000), "half the rate, twice the time");
         sender.steer(|_, sending| sending.rate = line);
         assert_eq!(sender.limiter.next(), Time::ZERO);
     }

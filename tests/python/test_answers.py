@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -48,8 +49,18 @@ def test_own_results_name_the_transport_as_evidence(tmp_path: Path) -> None:
     assert all("transport" in evidence for evidence in laws["evidence"].to_list())
 
 
+def captured(whole: bytes) -> list[bytes]:
+    """Return the frames of a capture, each with its header of 16 bytes."""
+    at, frames = 24, []
+    while at < len(whole):
+        length = int.from_bytes(whole[at + 8 : at + 12], "little")
+        frames.append(whole[at : at + 16 + length])
+        at += 16 + length
+    return frames
+
+
 @pytest.mark.parametrize(("name", "buffer", "drops"), [("incast", "512KB", 345), ("drops", "128KB", 182)])
-def test_an_estimate_is_a_range_that_its_file_confirms_or_refutes(name: str, buffer: str, drops: int) -> None:
+def test_an_estimate_is_a_range_that_its_file_confirms_or_refutes(tmp_path: Path, name: str, buffer: str, drops: int) -> None:
     port: dict[str, Any] = {"overhead": "0B", "fcs": False, "buffer": buffer}
     found = fanin.analyze(CAPTURES / f"{name}-before.pcap.gz", rate="100Mbps", **port)
     estimate = found.port()["estimate"]
@@ -61,16 +72,63 @@ def test_an_estimate_is_a_range_that_its_file_confirms_or_refutes(name: str, buf
     wrong = fanin.analyze(CAPTURES / f"{name}-before.pcap.gz", rate="10Mbps", **port)
     assert (wrong.port()["estimate"]["sure"], wrong.port()["dropped"], wrong.plausibility["trust"]) == ("refuted", None, "poor")
     assert not any("were dropped" in (burst["words"] or "") for burst in wrong.port()["bursts"])
+    # Nor do the records claim any, in memory, in a file or in a figure.
+    assert wrong.records["dropped"].null_count() == wrong.records.height > 0
+    assert found.records["dropped"].sum() == found.port()["dropped"]
+    for kind in ("parquet", "csv"):
+        path = wrong.write_records(tmp_path / f"wrong.{kind}")
+        rows = pl.read_parquet(path) if kind == "parquet" else pl.read_csv(path)
+        assert rows["dropped"].null_count() == rows.height == wrong.records.height
+    for one, some in ((wrong, False), (found, True)):
+        frame, _, _ = one.series(one.port()["port"], 0, one.port()["last_ps"])
+        assert bool(frame["dropped"].any()) is some
+
+
+def overtaken(frames: list[bytes]) -> list[bytes]:
+    """Return a capture's frames with each tenth of a sender's data behind the next of the same sender: overtaken by it."""
+    frames, seen = list(frames), 0
+    last: dict[bytes, int] = {}
+    for at, frame in enumerate(frames):
+        if int.from_bytes(frame[12:16], "little") < 1000:
+            continue
+        sender = frame[16 + 26 : 16 + 38]
+        before = last.pop(sender, None)
+        if before is None:
+            last[sender] = at
+            continue
+        seen += 1
+        if seen % 10 == 0 and int.from_bytes(frame[16 + 38 : 16 + 42]) > int.from_bytes(frames[before][16 + 38 : 16 + 42]):
+            # The stamps stay in order, as where the network let one overtake the other.
+            frames[before], frames[at] = frames[before][:8] + frame[8:], frame[:8] + frames[before][8:]
+    return frames
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_segments_that_were_overtaken_were_not_sent_again(tmp_path: Path, timestamps: bool) -> None:
+    """The kernel's capture, in which the network has put some segments out of order, with its timestamps or without."""
+    whole = gzip.decompress((CAPTURES / "incast-before.pcap.gz").read_bytes())
+    frames = captured(whole)
+    port: dict[str, Any] = {"overhead": "0B", "fcs": False, "buffer": "512KB", "rate": "100Mbps"}
+    counts = []
+    for name, some in (("whole", frames), ("overtaken", overtaken(frames))):
+        # Two bytes of padding and the option's kind stand before the timestamps: padding instead of the option takes them out.
+        body = b"".join(some)
+        written = body if timestamps else body.replace(b"\x01\x01\x08\x0a", b"\x01\x01\x01\x00")
+        (tmp_path / f"{name}.pcap").write_bytes(whole[:24] + written)
+        estimate = fanin.analyze(tmp_path / f"{name}.pcap", **port).port()["estimate"]
+        assert estimate["sure"] == "confirmed", estimate
+        counts.append(estimate["confirmed"]["again"])
+    moved = sum(one != other for one, other in zip(frames, overtaken(frames), strict=True)) // 2
+    assert moved > 40
+    # Before, each segment that was overtaken had come again.
+    assert counts[0] == 345
+    assert counts[0] <= counts[1] <= counts[0] + moved // 10
 
 
 def test_data_without_an_acknowledgment_and_without_its_beginning_gets_no_law(tmp_path: Path) -> None:
     """The kernel's capture from the end of the first windows on: TCP, the slope of a port, and nothing that shows slow start."""
     whole = gzip.decompress((CAPTURES / "incast-before.pcap.gz").read_bytes())
-    at, frames = 24, []
-    while at < len(whole):
-        length = int.from_bytes(whole[at + 8 : at + 12], "little")
-        frames.append(whole[at : at + 16 + length])
-        at += 16 + length
+    frames = captured(whole)
     path = tmp_path / "late.pcap"
     path.write_bytes(whole[:24] + b"".join(frames[500:]))
     found = fanin.analyze(path, rate="100Mbps", overhead="0B", fcs=False, buffer="512KB", idle_before=True)

@@ -253,7 +253,7 @@ def test_everything_wrong_with_folders_is_said_at_once(runs: Path, tmp_path: Pat
     expected = [
         "empty: is not a result folder, and holds none",
         "file.txt: is a file, not a result folder",
-        "the run has not ended, or it was killed",
+        "the run was killed; run it again, with --force",
         "was written by a newer Fanin",
         f"there is no such folder; did you mean {tmp_path / 'half'}?",
         "no result folder has such a name",

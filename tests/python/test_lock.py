@@ -91,16 +91,25 @@ def test_a_folder_that_a_run_writes_to_is_refused(live: tuple[subprocess.Popen[s
 @pytest.mark.native
 def test_a_killed_run_is_not_taken_for_complete_and_its_lock_is_gone(live: tuple[subprocess.Popen[str], Path]) -> None:
     process, out = live
-    process.kill()
-    process.wait()
     result = fanin.load(out)
     assert (result.status, result.complete) == ("running", False)
+    with pytest.raises(fanin.ResultError, match="the run has not ended; wait for its end"):
+        _ = result.summary
+    shown = CliRunner().invoke(app, ["show", str(out)]).stdout
+    assert f"{out} is a result, running, of this scenario; the run has not ended." in shown
+    refused = CliRunner().invoke(app, ["analyze", str(out)])
+    assert (refused.exit_code, "the run has not ended, or it was killed (fanin show says which)" in refused.stderr) == (2, True)
+    process.kill()
+    process.wait()
+    assert (result.status, result.complete) == ("killed", False)
+    shown = CliRunner().invoke(app, ["show", str(out)]).stdout
+    assert f"{out} is a result, killed, of this scenario; fanin run with --force runs it again." in shown
     # Nothing that is not whole has the name of a result's file, which other tools would open.
     left = {entry.name for entry in out.iterdir()}
     assert left == {"manifest.json", ".fanin-run", ".ballast", LOCK}
     assert (out / ".fanin-run" / "queues.parquet").exists()
     assert not (out / "flows.csv").exists(), "a converted table of the earlier result"
-    with pytest.raises(fanin.ResultError, match="the run has not ended, or it was killed"):
+    with pytest.raises(fanin.ResultError, match="the run was killed; run it again, with --force"):
         _ = result.summary
     again = fanin.run(out.parent / "short.toml", out, progress=False, overwrite=True)
     assert again.complete

@@ -139,7 +139,7 @@ class TestWhatIsOnThem:
             # One record of each six packets.
             (
                 "".join(f"{6000 * i},x,{54000 * i},9000,false\n" for i in range(40)),
-                "x (12.4% of the queue, 87.6% of no known flow) filled a to 2.106 MB",
+                "x (14.5% of the queue, 85.5% of no known flow) filled a to 2.106 MB",
             ),
         ],
     )

@@ -159,7 +159,7 @@ def test_entries_of_one_flow_share_a_curve(tmp_path: Path) -> None:
     assert names({"i": 1}) == ["i (1)"]
 
 
-def test_a_run_that_has_not_ended_says_so(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_says_so(tmp_path: Path) -> None:
     document: dict[str, Any] = {
         "name": "live",
         "topology": {"kind": "single_switch", "hosts": 2},
@@ -176,6 +176,17 @@ def test_a_run_that_has_not_ended_says_so(tmp_path: Path) -> None:
     for words in (["explain", str(out), "0"], ["analyze", str(out)]):
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 2
-        assert re.search(r"(flows|queues)\.parquet: is (not whole: the run|of a run that) has not ended, or", done.stderr), (
-            done.stderr
-        )
+        said = r"(flows\.parquet: is not whole: the run was killed; run|queues\.parquet: is of a run that has not ended, or)"
+        assert re.search(said, done.stderr), done.stderr
+
+
+def test_show_of_a_report_of_an_analysis_says_which_command_takes_it(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("time_ns,queue_bytes\n0,0\n1000,90000\n2000,0\n")
+    report = tmp_path / "a.json"
+    fanin.analyze(tmp_path / "a.csv", rate="10Gbps").to_json(report)
+    done = CliRunner().invoke(app, ["show", str(report)])
+    assert done.exit_code == 2
+    assert f"{report}: is a report of fanin analyze, no scenario; fanin analyze TRACE -o page.html draws it" in done.stderr
+    # Other JSON is read as a scenario, and its problems are those of one.
+    (tmp_path / "b.json").write_text('{"schema": "other/1"}')
+    assert "is a report" not in CliRunner().invoke(app, ["show", str(tmp_path / "b.json")]).stderr

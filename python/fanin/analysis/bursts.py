@@ -494,7 +494,16 @@ class Analysis:
 
         with tempfile.TemporaryDirectory() as folder:
             _core.trace_export(self._settings, folder, None)
-            return pl.read_parquet(Path(folder) / "records.parquet", memory_map=False)
+            found = pl.read_parquet(Path(folder) / "records.parquet", memory_map=False)
+        return found.with_columns(*self._unknown_drops())
+
+    def _unknown_drops(self) -> list[pl.Expr]:
+        """Return what makes drops of records unknown where their file refutes the estimate that has them."""
+        import polars as pl
+
+        refuted = [port["port"] for port in self.document["ports"] if tables.refuted(port)]
+        unknown = pl.when(pl.col("port").is_in(refuted)).then(None).otherwise(pl.col("dropped"))
+        return [unknown.alias("dropped")] if refuted else []
 
     @cached_property
     def delays(self) -> pl.DataFrame:
@@ -575,6 +584,8 @@ class Analysis:
         found = []
         for raw in _core.trace_records(self._settings, port, list(stretches), max_points):
             frame = pl.DataFrame({name: np.frombuffer(raw[name], dtype=kind) for name, kind in types.items()})
+            if tables.refuted(self.port(port)):
+                frame = frame.with_columns(dropped=pl.lit(value=False))
             found.append((frame.with_columns(queue_bytes=known), int(raw["count"]), bool(raw["reduced"])))
         return found
 
@@ -683,14 +694,18 @@ class Analysis:
             _core.trace_export(self._settings, folder, None)
             written = Path(folder) / "records.parquet"
             with files.replacing(target) as part:
-                if kind == ".parquet":
+                unknown = self._unknown_drops()
+                rows = pl.scan_parquet(written).with_columns(*unknown)
+                if kind == ".parquet" and not unknown:
                     shutil.move(written, part)
+                elif kind == ".parquet":
+                    rows.sink_parquet(part)
                 elif kind == ".csv":
-                    pl.scan_parquet(written).sink_csv(part)
+                    rows.sink_csv(part)
                 elif kind == ".jsonl":
-                    pl.scan_parquet(written).sink_ndjson(part)
+                    rows.sink_ndjson(part)
                 else:
-                    pl.scan_parquet(written).sink_ipc(part)
+                    rows.sink_ipc(part)
         return target
 
     def to_scenario(self, path: str | os.PathLike[str] | None = None, port: str | None = None) -> PortScenario:

@@ -228,10 +228,6 @@ def packed(values: NDArray[Any]) -> dict[str, str]:
     return {"dtype": kind, "bdata": base64.b64encode(values.astype(f"<{kind}").tobytes()).decode()}
 
 
-def _refuted(port: dict[str, Any]) -> bool:
-    return port["estimate"] is not None and port["estimate"]["sure"] == "refuted"
-
-
 def _undropped(frame: pl.DataFrame) -> pl.DataFrame:
     """Return records of which none is called dropped, as of an estimate that its own file refutes."""
     return frame.with_columns(dropped=pl.lit(value=False))
@@ -319,7 +315,7 @@ def explore(analysis: Analysis) -> Explorer:
     by_port: dict[str, list[Stretch]] = {}
     for stretch in [*over.values(), *views]:
         by_port.setdefault(ports[stretch.port]["port"], []).append(stretch)
-    refuted = {port["port"] for port in ports if _refuted(port)}
+    refuted = {port["port"] for port in ports if tables.refuted(port)}
     with _records(analysis.settings_text) as batches:
         for batch in batches:
             for (name, *_), frame in batch.partition_by("port", as_dict=True, maintain_order=True).items():
@@ -365,7 +361,7 @@ def _view(port: dict[str, Any], stretch: Stretch, names: dict[str, int]) -> dict
     stretch.packets = []
     records = int(stretch.count.sum())
     one_by_one = frame is not None and (frame.height <= PACKETS)
-    listed = _undropped(frame) if frame is not None and _refuted(port) else frame
+    listed = _undropped(frame) if frame is not None and tables.refuted(port) else frame
     data = _packets(listed, stretch.low, names) if listed is not None and one_by_one else _outline(stretch)
     view: dict[str, Any] = {
         "port": stretch.port,

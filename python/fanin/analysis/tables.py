@@ -22,6 +22,7 @@ __all__ = [
     "notice_rows",
     "phase_rows",
     "port_rows",
+    "refuted",
     "slope",
     "transfer_lines",
     "transfer_rows",
@@ -71,6 +72,11 @@ def is_unknown(port: dict[str, Any]) -> bool:
     if port["bursts_found"] or not counted or not counted["unknown"]:
         return False
     return bool(port["dropped"]) or (port["peak_bytes"] is None and not counted["known_ps"])
+
+
+def refuted(port: dict[str, Any]) -> bool:
+    """Return whether the estimate of a port's queue is refuted by its own file, so that nothing is known of drops."""
+    return port["estimate"] is not None and port["estimate"]["sure"] == "refuted"
 
 
 def known_span(port: Mapping[str, Any]) -> int:

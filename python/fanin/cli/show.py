@@ -35,8 +35,26 @@ def _asked(path: Path, settings: list[str]) -> tuple[Scenario, str | None]:
             changed = changed.replace(dict([as_setting(setting)]))
         why = found.manifest.get("reason")
         reason = f" ({why})" if why else ""
-        return changed, f"{folder} is a result, {found.status}{reason}, of this scenario; fanin report draws what happened."
+        then = {
+            "running": "the run has not ended.",
+            "killed": "fanin run with --force runs it again.",
+        }.get(found.status, "fanin report draws what happened.")
+        return changed, f"{folder} is a result, {found.status}{reason}, of this scenario; {then}"
+    if path.suffix == ".json" and _schema(path).startswith("analysis/"):
+        raise ValueError(
+            f"{path}: is a report of fanin analyze, no scenario; fanin analyze TRACE -o page.html draws it from the trace, "
+            "fanin compare takes two; accepted: a scenario (TOML, JSON) or a result"
+        )
     return overridden(path, settings), None
+
+
+def _schema(path: Path) -> str:
+    """Return the schema that a JSON document names; none where it is no such document."""
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return str(document.get("schema", "")) if isinstance(document, dict) else ""
 
 
 def show(

@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from fanin.files import OURS, system
 
-__all__ = ["LOCK", "Lock", "LockedError"]
+__all__ = ["LOCK", "Lock", "LockedError", "holder"]
 
 LOCK: Final = f"{OURS}lock"
 """Name of the file in a folder."""
@@ -125,6 +125,27 @@ class Lock:
     def _close(self) -> None:
         _held.discard(self._descriptor)
         os.close(self._descriptor)
+
+
+def holder(path: Path) -> str | None:
+    """Return who holds a lock, or None if nobody does.
+
+    Raises
+    ------
+    OSError
+        That cannot be told: the file cannot be opened, or the file system has no locks.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        system.lock(descriptor)
+    except BlockingIOError:
+        return _owner(descriptor)
+    finally:
+        os.close(descriptor)
+    return None
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core, files
+from fanin.files import locks
 from fanin.tables import counters
 from fanin.tables.schemas import SCHEMAS, VERSIONS, schema
 
@@ -103,8 +104,16 @@ class Recorded:
 
     @property
     def status(self) -> str:
-        """``complete``, ``partial`` or ``running``."""
-        return str(self.manifest.get("status", "running"))
+        """``complete``, ``partial``, ``running`` or ``killed``: nobody holds the lock of a run that has not ended."""
+        status = str(self.manifest.get("status", "running"))
+        if status != "running":
+            return status
+        try:
+            killed = locks.holder(self.path / locks.LOCK) is None
+            # A run that has ended since it was read was not killed.
+            return "killed" if killed and read_json(self.path / MANIFEST).get("status", "running") == "running" else "running"
+        except (OSError, ResultError):
+            return "running"
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -116,9 +125,17 @@ class Recorded:
             The run ended before a summary was written, or it is damaged.
         """
         path = self.path / SUMMARY
-        if self.status == "running" and not path.is_file():
-            raise ResultError(f"{path}: there is no such file: the run has not ended, or it was killed")
+        if (unfinished := self._unfinished()) and not path.is_file():
+            raise ResultError(f"{path}: there is no such file: {unfinished}")
         return read_json(path)
+
+    def _unfinished(self) -> str | None:
+        """Return why there is no whole result, and what to do; None where the run has ended."""
+        said = {
+            "running": "the run has not ended; wait for its end",
+            "killed": "the run was killed; run it again, with --force",
+        }
+        return said.get(self.status)
 
     @property
     def complete(self) -> bool:
@@ -175,8 +192,8 @@ class Recorded:
         try:
             metadata = pl.read_parquet_metadata(path)
         except (pl.exceptions.PolarsError, OSError) as error:
-            if self.status == "running":
-                raise ResultError(f"{path}: is not whole: the run has not ended, or it was killed") from error
+            if unfinished := self._unfinished():
+                raise ResultError(f"{path}: is not whole: {unfinished}") from error
             raise ResultError(f"{path}: cannot be read: {error}") from error
         version = self._check_version(str(path), metadata.get("fanin.schema"), table)
         frame = pl.scan_parquet(path)

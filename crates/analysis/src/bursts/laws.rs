@@ -41,7 +41,7 @@ impl Speed {
 /// Fills in the law, or the words that say why there is none. `drops`: the trace would show them.
 pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool) {
     let Some(growth) = &e.growth else {
-        burst.words = Some(verdict::no_growth(burst, e));
+        burst.words = Some(verdict::no_growth(burst, e, speed.map(|speed| (speed.of_frames(e.frame), speed.estimated))));
         return;
     };
     let p = together(&burst.phases[growth.judged.clone()]);

@@ -267,6 +267,12 @@ impl PortAnalyzer {
         self.totals.hole_ps
     }
 
+    /// Times at which the queue grew by more than arrived, the bytes that have no record by these, and those that were accepted.
+    #[cfg(feature = "files")]
+    pub(crate) fn missing(&self) -> (u64, u64, u64) {
+        (self.totals.jumps, self.totals.missing, self.totals.accepted)
+    }
+
     /// True if the queue that the last record found would have been sent by now, where the speed is known.
     fn outlasts(&self, now: u64) -> bool {
         let waited = if self.last.queue == NO_QUEUE { 0 } else { self.last.queue };
@@ -341,7 +347,7 @@ impl PortAnalyzer {
         if known && bytes > slack + unit {
             self.totals.jumps += 1;
             self.totals.missing = self.totals.missing.saturating_add(bytes);
-            self.standing.holes = true;
+            self.standing.miss(now);
         }
     }
 

@@ -69,6 +69,8 @@ pub struct Standing {
     pub unsent: u64,
     last_time: u64,
     last_queue: u64,
+    /// Bytes of unknown packets at the front that were sent: they stand there as one.
+    worn: u64,
 }
 
 impl Standing {
@@ -89,7 +91,23 @@ impl Standing {
             unsent: 0,
             last_time: 0,
             last_queue: 0,
+            worn: 0,
         }
+    }
+
+    /// Records are certainly missing: from now on the port's speed tells what must have left.
+    #[cold]
+    pub fn miss(&mut self, now: u64) {
+        if let (false, Some(pace)) = (self.holes, &mut self.pace) {
+            (pace.since, pace.sent) = (now, 0.0);
+        }
+        self.holes = true;
+    }
+
+    /// Bytes of the packet at the front that still stand.
+    #[inline(always)]
+    fn front_bytes(&self) -> u64 {
+        u64::from(self.ring[(self.front - self.base) as usize].frame) - self.worn
     }
 
     #[inline(always)]
@@ -98,11 +116,13 @@ impl Standing {
         if self.front == self.next_doomed {
             return self.pop_doomed();
         }
+        let bytes = self.front_bytes();
         self.front += 1;
         self.departed += 1;
-        self.bytes -= u64::from(packet.frame);
+        self.bytes -= bytes;
+        self.worn = 0;
         if let (true, Some(pace)) = (self.holes, &mut self.pace) {
-            pace.sent += (u64::from(packet.frame) + pace.overhead) as f64;
+            pace.sent += (bytes + pace.overhead) as f64;
         }
         packet
     }
@@ -122,7 +142,7 @@ impl Standing {
     /// Brings the contents up to an arrival at `now` that found `queue`; `largest`: the largest frame so far.
     #[inline(always)]
     pub fn found(&mut self, now: u64, queue: u64, largest: u64, flows: &mut Flows, top: usize) -> Seen {
-        while self.bytes > queue && self.bytes - u64::from(self.ring[(self.front - self.base) as usize].frame) >= queue {
+        while self.bytes > queue && self.bytes - self.front_bytes() >= queue {
             self.pop();
         }
         if self.holes {
@@ -156,7 +176,15 @@ impl Standing {
             self.pace = Some(pace);
             return;
         }
-        while self.pace.is_some_and(|pace| pace.sent < elapsed - slack) && self.bytes > 0 {
+        while let Some(pace) = self.pace.filter(|pace| pace.sent < elapsed - slack && self.bytes > 0) {
+            let front = self.ring[(self.front - self.base) as usize];
+            let due = (elapsed - slack - pace.sent) as u64;
+            if front.slot == UNKNOWN && due < self.front_bytes() {
+                // Of several packets without a record, some have left.
+                self.worn += due;
+                self.bytes -= due;
+                break;
+            }
             self.pop();
         }
         if let Some(pace) = &mut self.pace {
@@ -202,7 +230,8 @@ impl Standing {
         if let Some(peak) = self.peak.as_mut().filter(|peak| peak.back == end && peak.last.is_none()) {
             peak.last = Some(was);
         }
-        if was.slot == UNKNOWN && was.frame > frame {
+        let worn = if end == self.front + 1 { self.worn } else { 0 };
+        if was.slot == UNKNOWN && u64::from(was.frame) > u64::from(frame) + worn {
             // Of several packets without a record, only one has left.
             back.frame -= frame;
             self.bytes -= u64::from(frame);
@@ -224,10 +253,11 @@ impl Standing {
                 peak.front += 1;
             }
         }
-        let mut lost = 0u64;
+        let standing = self.bytes;
         while self.front < end {
-            lost += u64::from(self.pop().frame);
+            self.pop();
         }
+        let lost = standing - self.bytes;
         // In the place of the last one: all that was forgotten, as one unknown lump.
         if lost > 0 {
             let frame = u32::try_from(lost).unwrap_or(u32::MAX);

@@ -449,6 +449,8 @@ pub struct Confirmed {
     pub rate_bps: Option<f64>,
     /// Data segments that came again.
     pub again: u64,
+    /// Segments among these that filled a gap and may only have been overtaken: neither timestamps nor the round trip tell.
+    pub unclear: u64,
     /// Segments that were sent and neither acknowledged nor sent again by the end; absent where no acknowledgments were captured.
     pub outstanding: Option<u64>,
     /// Packets of TCP with data, of all.

@@ -4,15 +4,16 @@ use crate::bursts::burst::Evidence;
 use crate::bursts::growth::{together, Growth};
 use crate::display::{count, rate, size, span};
 use crate::{Background, Burst, Law, Phase, Proof};
+use std::ops::RangeInclusive;
 
 /// Part of the flows of a growth that must still send for a slower growth to be theirs.
 const STILL: f64 = 0.5;
 /// A slope below this part of the growth before is none.
 const FLAT: f64 = 0.1;
 
-/// Sentence that says why nothing of a burst can be judged.
-pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
-    let Some(first) = burst.phases.iter().find(|p| p.low_bps > 0.0) else {
+/// Sentences on a burst of which nothing can be judged by a law: what was measured, and why there is none. `speed`: as for [`grew`].
+pub fn no_growth(burst: &Burst, e: &Evidence, speed: Option<(f64, bool)>) -> String {
+    let Some(first) = burst.phases.iter().position(|p| p.low_bps > 0.0) else {
         return if burst.peak_bytes.is_none() {
             "No law applies: the laws are of the queue's slope, and this trace has no queue. A second capture behind the port measures it \
              (--behind), and the port's buffer lets it be estimated (--buffer)."
@@ -24,31 +25,54 @@ pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
         };
     };
     let after = |at: u64| span(at.saturating_sub(burst.start_ps));
-    let grew = format!(
-        "the queue grew at once, from {} to {} between {} and {} after the burst's start",
-        size(first.start_bytes),
-        size(first.end_bytes),
-        after(first.start_ps),
-        after(first.end_ps)
-    );
-    let mut words = match e.first_round {
-        Some(round) => format!(
-            "No law applies: {grew}, mostly while the first windows arrived (until {}). The laws speak of what acknowledgements release \
-             after them.",
+    let more = burst.phases[first..].iter().take_while(|p| p.low_bps > 0.0).count();
+    let p = together(&burst.phases[first..first + more]);
+    let (from, to) = (size(p.start_bytes), size(burst.phases[first + more - 1].end_bytes));
+    let grown = slope(burst, (first + 1..=first + more, ""), &p, speed);
+    let mut words = vec![format!("{grown} It rose from {from} to {to}, {}.", senders(e))];
+    let (tcp, other) = (e.senders.tcp + e.senders.slow_start, e.senders.other);
+    let most = |flows: u64| flows > 0 && flows * 2 >= e.fan_in;
+    words.push(match e.first_round {
+        _ if most(other) => return format!("{} {}", words.join(" "), not_in_slow_start(e)),
+        Some(round) if most(tcp) => format!(
+            "No law applies: most of that is the first windows (until {}), and the laws speak of what acknowledgements release after them.",
             after(round)
         ),
-        None => format!("No law applies: {grew}: first windows, or one batch. The laws speak of what acknowledgements release after them."),
-    };
+        None if most(tcp) => "No law is stated: the laws speak of what acknowledgements release after the first windows, and without round \
+                              trips (--rtt gives them) nothing tells those from the rest."
+            .into(),
+        _ => "No law is stated: the laws are of senders in slow start, and nothing here shows it. Senders at a steady rate, a batch and \
+              first windows all look so."
+            .into(),
+    });
     for (what, when, why) in [
         ("drop", e.first_loss, "senders that recover losses are not in slow start"),
         ("mark", e.first_mark, "senders that obey marks have left slow start"),
     ] {
         if let Some((at, _)) = when {
-            words.push_str(&format!(" Growth after the first {what} ({} after the start) is not judged: {why}.", after(at)));
+            words.push(format!("Growth after the first {what} ({} after the start) is not judged: {why}.", after(at)));
             break;
         }
     }
-    words
+    words.join(" ")
+}
+
+/// Names who sent in a burst of which no growth is judged.
+fn senders(e: &Evidence) -> String {
+    let hosts = e.senders.hosts.map_or(String::new(), |hosts| format!(" of {}", count(hosts, "host")));
+    match (e.fan_in, e.background) {
+        _ if e.unnamed => "and not every packet has a flow: who sent it is unknown".into(),
+        (0, 0) => "and the trace has no flows: who sent it is unknown".into(),
+        (0, there) => format!("with {} and no new one", count(there, "background flow")),
+        (new, 0) => format!("with {}{hosts}", count(new, "new flow")),
+        (new, there) => format!("with {}{hosts} beside {}", count(new, "new flow"), count(there, "background flow")),
+    }
+}
+
+/// Sentence of why no law is stated of senders that are known to begin otherwise.
+fn not_in_slow_start(e: &Evidence) -> String {
+    let name = e.senders.name.as_deref().unwrap_or_default();
+    format!("No law is stated: the laws are of senders in slow start, and {} of these are {name}.", e.senders.other)
 }
 
 /// Sentence that says why no law applies where no slope is significant, and how the queue rose all the same.
@@ -67,15 +91,22 @@ fn rose(burst: &Burst, e: &Evidence) -> String {
 
 /// Sentence on the growth that is judged: phases of the burst, together `p`. And the port's speed in frame bytes if known, estimated or not.
 pub fn grew(burst: &Burst, e: &Evidence, (growth, p): (&Growth, &Phase), speed: Option<(f64, bool)>) -> String {
-    let after = |at: u64| span(at.saturating_sub(burst.start_ps));
-    let (first, last) = (growth.judged.start + 1, growth.judged.end);
-    let phases = if first == last { format!("phase {first}") } else { format!("phases {first} to {last}") };
     let windows = match e.first_round {
-        Some(over) if over <= p.start_ps => format!("; the first windows had come by {}", after(over)),
+        Some(over) if over <= p.start_ps => {
+            format!("; the first windows had come by {}", span(over.saturating_sub(burst.start_ps)))
+        }
         _ => String::new(),
     };
+    slope(burst, (growth.judged.start + 1..=growth.judged.end, &windows), p, speed)
+}
+
+/// Sentence on the slope of phases, together `p`; `phases`: the number of the first, of the last, and words behind them.
+fn slope(burst: &Burst, (phases, more): (RangeInclusive<usize>, &str), p: &Phase, speed: Option<(f64, bool)>) -> String {
+    let after = |at: u64| span(at.saturating_sub(burst.start_ps));
+    let (first, last) = phases.into_inner();
+    let phases = if first == last { format!("phase {first}") } else { format!("phases {first} to {last}") };
     let grew = format!(
-        "From {} to {} after the burst's start ({phases}{windows}), the queue grew by {} ({} to {})",
+        "From {} to {} after the burst's start ({phases}{more}), the queue grew by {} ({} to {})",
         after(p.start_ps),
         after(p.end_ps),
         rate(p.slope_bps),
@@ -186,13 +217,14 @@ pub fn unproved(e: &Evidence) -> String {
     let from = s.hosts.map_or(String::new(), |hosts| format!(" of {}", count(hosts, "host")));
     let new = format!("{}{from} began to send here", count(e.fan_in, "new flow"));
     if s.other * 2 >= e.fan_in {
-        let name = s.name.as_deref().unwrap_or_default();
-        return format!("{new}. No law is stated: the laws are of senders in slow start, and {} of these are {name}.", s.other);
+        return format!("{new}. {}", not_in_slow_start(e));
     }
-    let rounds = if s.by_rounds.looked > 0 {
-        format!("the second round was twice the first window in only {} of {} flows", s.by_rounds.doubled, s.by_rounds.looked)
-    } else {
-        "no flow shows a first window and a second one of twice its size".into()
+    let rounds = match (s.by_rounds.looked, s.by_rounds.doubled) {
+        (0, _) => "no flow shows a first window and a second one of twice its size".into(),
+        (looked, 0) => format!("the second round was twice the first window in none of {}", count(looked, "flow")),
+        (looked, doubled) => {
+            format!("the second round was twice the first window in only {doubled} of {}", count(looked, "flow"))
+        }
     };
     format!(
         "{new}. No law is stated: the laws are of senders in slow start, and nothing here shows it: {rounds}, and no capture shows them \
@@ -205,7 +237,11 @@ pub fn unproved(e: &Evidence) -> String {
 /// shown that the new flows began so.
 pub fn after(burst: &Burst, e: &Evidence, growth: &Growth, (drops, slow_start): (bool, bool)) -> Vec<String> {
     let mut said: Vec<String> = growth_ends(burst, e, growth, (drops, slow_start)).into_iter().collect();
-    let part = |n: u64| format!("{n} of {}", count(burst.records, "packet"));
+    // Records without a frame are looks at the queue: of how many packets the drops are part is unknown.
+    let part = |n: u64| match burst.arrived_bytes {
+        Some(_) => format!("{n} of {}", count(burst.records, "packet")),
+        None => count(n, "packet"),
+    };
     let when = |first: Option<(u64, u64)>| {
         first.map_or(String::new(), |(at, _)| format!(", the first {} after the start", span(at - burst.start_ps)))
     };

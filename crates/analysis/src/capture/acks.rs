@@ -15,6 +15,17 @@ const SEGMENTS: u32 = 4;
 /// Payload of a full segment, as it matters here [bytes].
 const SEGMENT: u32 = 1448;
 
+/// Reason for which a segment comes below what was sent before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Late {
+    /// It was sent again.
+    Again,
+    /// Others overtook it, in the network or in the capture.
+    Overtaken,
+    /// It fills a gap, and nothing tells which.
+    Unclear,
+}
+
 /// One direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acks {
@@ -30,6 +41,8 @@ pub struct Acks {
     pub doubled: Option<(i64, i64)>,
     /// Segments that came again, in whole or in part.
     pub again: u64,
+    /// Segments among these that may only have been overtaken.
+    pub unclear: u64,
     /// Bytes that were acknowledged.
     pub confirmed: u64,
 }
@@ -37,7 +50,8 @@ pub struct Acks {
 impl Acks {
     /// A connection begins with this sequence number, which no data has.
     pub fn begin(&mut self) {
-        *self = Acks { doubled: self.doubled, again: self.again, confirmed: self.confirmed, ..Acks::default() };
+        let Acks { doubled, again, unclear, confirmed, .. } = *self;
+        *self = Acks { doubled, again, unclear, confirmed, ..Acks::default() };
     }
 
     /// Takes a segment of `payload` bytes; `next`: the sequence number behind all that was sent before.
@@ -48,9 +62,7 @@ impl Acks {
         }
         let end = seq.wrapping_add(payload);
         if next.is_some_and(|next| !after(end, next)) {
-            self.again += 1;
-            self.lost = true;
-            return;
+            return self.late(Late::Again);
         }
         if self.acked.is_some() && self.acked == next {
             (self.base, self.window, self.lost) = (next, 0, false);
@@ -65,6 +77,15 @@ impl Acks {
         {
             let from = self.doubled.map_or(at, |(from, _)| from);
             self.doubled = Some((from, at));
+        }
+    }
+
+    /// Takes a segment below what was sent before.
+    pub fn late(&mut self, late: Late) {
+        if late != Late::Overtaken {
+            self.again += 1;
+            self.unclear += u64::from(late == Late::Unclear);
+            self.lost = true;
         }
     }
 

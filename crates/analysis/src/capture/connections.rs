@@ -1,7 +1,7 @@
 //! TCP connections in a capture: their opening, their round trip on the idle network, and the bytes that the capture has missed.
 //! Source: RFC 9293 §3.5 (handshake), RFC 6298 §3 (Karn's algorithm), RFC 7323 §3 (timestamps).
 
-use crate::capture::acks::Acks;
+use crate::capture::acks::{Acks, Late};
 use crate::capture::frame_checks::Sample;
 use crate::capture::links::{Link, NONE};
 use crate::capture::sequence::{after, ACK, FIN, SAME_SYN, SYN};
@@ -65,7 +65,17 @@ pub struct Missed {
     pub bytes: u64,
     /// Number of occurrences.
     pub times: u64,
-    gaps: BTreeMap<u32, Vec<(u32, u32)>>,
+    gaps: BTreeMap<u32, Vec<Gap>>,
+}
+
+/// Bytes of a flow that a later segment went past: to be sent again, overtaken, or missed by the capture.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    from: u32,
+    to: u32,
+    /// Time of the later segment, and its sender's timestamp.
+    at: i64,
+    clock: Option<u32>,
 }
 
 impl Talk {
@@ -125,8 +135,14 @@ impl Talk {
     }
 }
 
-/// Takes a TCP frame of `links[entry]`; `first`: it is its first.
-pub fn see(links: &mut [Link<Talk>], entry: u32, (at, first): (i64, bool), (tcp, payload): (&Tcp, u32), missed: &mut Missed) {
+/// Takes a TCP frame of `links[entry]`; `first`: it is its first; `clock`: the sender's timestamp, where it is read.
+pub fn see(
+    links: &mut [Link<Talk>],
+    entry: u32,
+    (at, first): (i64, bool),
+    (tcp, payload, clock): (&Tcp, u32, Option<u32>),
+    missed: &mut Missed,
+) {
     // What was captured of a flow's bytes at any place was captured: packets may take one of several ways.
     let all = links[entry as usize].first;
     let reverse = links[all as usize].reverse;
@@ -143,16 +159,21 @@ pub fn see(links: &mut [Link<Talk>], entry: u32, (at, first): (i64, bool), (tcp,
     }
     let control = u32::from(tcp.flags & SYN != 0) + u32::from(tcp.flags & FIN != 0);
     let end = tcp.seq.wrapping_add(payload).wrapping_add(control);
+    let rtt = links[all as usize].more.rtt().or_else(|| (reverse != NONE).then(|| links[reverse as usize].more.rtt()).flatten());
     let talk = &mut links[all as usize].more;
     if entry == all {
-        talk.acks.sent(at, (tcp.seq, payload), talk.next);
+        let data = (tcp.seq, tcp.seq.wrapping_add(payload));
+        match missed.reason(all, data, (at, clock), rtt) {
+            Some(late) if payload > 0 && talk.next.is_some_and(|next| !after(data.1, next)) => talk.acks.late(late),
+            _ => talk.acks.sent(at, (tcp.seq, payload), talk.next),
+        }
     }
     match talk.next {
         // A bare acknowledgment shows what was sent before, not that it was captured.
         None if end != tcp.seq => talk.next = Some(end),
         Some(next) if after(end, next) => {
             if after(tcp.seq, next) {
-                missed.open(all, (next, tcp.seq));
+                missed.open(all, Gap { from: next, to: tcp.seq, at, clock });
             }
             talk.next = Some(end);
         }
@@ -181,7 +202,7 @@ impl Missed {
     }
 
     /// Notes a gap in the captured bytes of a flow: it may yet be filled.
-    fn open(&mut self, flow: u32, gap: (u32, u32)) {
+    fn open(&mut self, flow: u32, gap: Gap) {
         if self.gaps.len() >= MOST_WITH_GAPS && !self.gaps.contains_key(&flow) {
             return;
         }
@@ -192,16 +213,38 @@ impl Missed {
         gaps.push(gap);
     }
 
+    /// Reason for which a segment comes that fills a gap; none where it fills none.
+    ///
+    /// A sender that learns of a gap sends again after a round trip, and with a later timestamp than what opened the gap; what was
+    /// only overtaken was sent before that, with an earlier one.
+    fn reason(&self, flow: u32, (from, to): (u32, u32), (at, clock): (i64, Option<u32>), rtt: Option<i64>) -> Option<Late> {
+        if self.gaps.is_empty() {
+            return None;
+        }
+        let gap = self.gaps.get(&flow)?.iter().find(|gap| after(gap.to, from) && after(to, gap.from))?;
+        let older = clock.zip(gap.clock).map_or(0, |(clock, of_gap)| clock.wrapping_sub(of_gap) as i32);
+        let since = at - gap.at;
+        Some(match (older, rtt) {
+            (1.., _) => Late::Again,
+            (..0, _) => Late::Overtaken,
+            // Stamped before what overtook it: the capture's order is not that of time.
+            _ if since < 0 => Late::Overtaken,
+            (0, Some(rtt)) if since < rtt => Late::Overtaken,
+            (0, Some(_)) => Late::Again,
+            (0, None) => Late::Unclear,
+        })
+    }
+
     fn fill(&mut self, flow: u32, (from, to): (u32, u32)) {
         let Some(gaps) = self.gaps.get_mut(&flow) else { return };
         let mut left = Vec::new();
-        for (start, end) in gaps.drain(..) {
+        for gap in gaps.drain(..) {
             // What is before, and what is behind.
-            if after(from, start) {
-                left.push((start, if after(end, from) { from } else { end }));
+            if after(from, gap.from) {
+                left.push(Gap { to: if after(gap.to, from) { from } else { gap.to }, ..gap });
             }
-            if after(end, to) {
-                left.push((if after(to, start) { to } else { start }, end));
+            if after(gap.to, to) {
+                left.push(Gap { from: if after(to, gap.from) { to } else { gap.from }, ..gap });
             }
         }
         left.truncate(MOST_GAPS);
@@ -216,10 +259,10 @@ impl Missed {
     fn acknowledge(&mut self, flow: u32, ack: u32) {
         let Some(gaps) = self.gaps.get_mut(&flow) else { return };
         let mut lost = Vec::new();
-        gaps.retain(|(start, end)| {
-            let there = after(*end, ack);
+        gaps.retain(|gap| {
+            let there = after(gap.to, ack);
             if !there {
-                lost.push(end.wrapping_sub(*start));
+                lost.push(gap.to.wrapping_sub(gap.from));
             }
             there
         });
@@ -261,5 +304,35 @@ impl RoundTrips {
     /// Round trip between two hosts [ps].
     pub fn between(&self, hosts: (IpAddr, IpAddr)) -> Option<u64> {
         self.0.get(&pair(hosts)).and_then(|rtt| u64::try_from(*rtt).ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_that_was_overtaken_was_not_sent_again() {
+        const RTT: Option<i64> = Some(100);
+        let mut missed = Missed::default();
+        let gap = |at, clock| Gap { from: u32::MAX - 999, to: 448, at, clock };
+        missed.open(1, gap(1_000, Some(50)));
+        missed.open(2, gap(1_000, None));
+        let reason = |flow, at, clock, rtt| missed.reason(flow, (u32::MAX - 999, 448), (at, clock), rtt);
+        // Timestamps decide, whatever the time says.
+        for (at, clock, late) in [(5_000, 49, Late::Overtaken), (1_010, 51, Late::Again)] {
+            for rtt in [None, RTT] {
+                assert_eq!(reason(1, at, Some(clock), rtt), Some(late), "{at} {clock} {rtt:?}");
+            }
+        }
+        // Where they are equal, or absent, it is the round trip.
+        for (flow, clock) in [(1, Some(50)), (2, None), (2, Some(60))] {
+            let found = |at, rtt| reason(flow, at, clock, rtt);
+            assert_eq!((found(1_099, RTT), found(1_100, RTT)), (Some(Late::Overtaken), Some(Late::Again)));
+            assert_eq!((found(999, None), found(1_000, None)), (Some(Late::Overtaken), Some(Late::Unclear)));
+        }
+        // What fills no gap says nothing.
+        assert_eq!(missed.reason(1, (448, 1_896), (1_010, Some(50)), RTT), None);
+        assert_eq!(missed.reason(3, (0, 448), (1_010, Some(50)), RTT), None);
     }
 }

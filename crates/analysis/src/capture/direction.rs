@@ -1,7 +1,7 @@
 //! Choice of the frames of a capture that are arrivals at one queue: those at one interface in one direction, the busier one.
 
 use crate::capture::connections::{RoundTrips, Talk};
-use crate::capture::filter::CaptureFilter;
+use crate::capture::filter::{port_of, CaptureFilter};
 use crate::capture::frame_checks::Sample;
 use crate::capture::interface_pair::{Host, Sides};
 use crate::capture::links::{name_of_number, Key, Link, Place, NONE};
@@ -252,8 +252,10 @@ impl Choice<'_> {
         let mut problems = Vec::new();
         let places = &self.survey.links.places;
         let there: BTreeSet<String> = places.iter().filter_map(|place| self.name(place.anyway())).collect();
+        let ways = |place: &Place| Some(port_of(&self.name(place.anyway())?, place.direction()?));
+        let ports: BTreeSet<String> = places.iter().filter_map(ways).collect();
         for interface in &self.filter.interfaces {
-            if !there.contains(interface) && !places.is_empty() {
+            if !there.contains(interface) && !ports.contains(interface) && !places.is_empty() {
                 let problem = Problem::new("is no interface of this capture").column("interface").value(interface);
                 let names = || there.iter().map(String::as_str);
                 problems.push(if there.is_empty() {
@@ -288,8 +290,8 @@ impl Choice<'_> {
 
     fn wanted(&self, place: Place) -> bool {
         let named = self.name(place.anyway());
-        let here = self.filter.interfaces.is_empty() || named.is_some_and(|name| self.filter.interfaces.contains(&name));
-        here && (self.filter.direction.is_none() || place.direction() == self.filter.direction)
+        self.filter.takes_interface(named.as_deref(), place.direction())
+            && (self.filter.direction.is_none() || place.direction() == self.filter.direction)
     }
 
     /// Puts each flow to its point.
@@ -519,8 +521,8 @@ impl Choice<'_> {
             };
             let place = self.name(point.interface).unwrap_or_else(|| self.stem.to_string());
             let name = match point.way {
-                Way::In => format!("{place} in"),
-                Way::Out => format!("{place} out"),
+                Way::In => port_of(&place, Direction::In),
+                Way::Out => port_of(&place, Direction::Out),
                 Way::Asked => {
                     let to: Vec<String> = self.filter.to.iter().map(ToString::to_string).collect();
                     format!("{place} to {}", listed(to.iter().map(String::as_str)))

@@ -20,6 +20,14 @@ impl CaptureFilter {
         *self == CaptureFilter::default()
     }
 
+    /// True if an interface is asked for, by its name or by the port's, as reports have it: `eth0`, `eth0 in`.
+    pub fn takes_interface(&self, name: Option<&str>, direction: Option<Direction>) -> bool {
+        let asked = |text: &String| {
+            name.is_some_and(|name| text == name || Some(text.as_str()) == direction.map(|way| port_of(name, way)).as_deref())
+        };
+        self.interfaces.is_empty() || self.interfaces.iter().any(asked)
+    }
+
     /// True if frames to an address are asked for.
     pub fn takes(&self, address: IpAddr, port: Option<u16>) -> bool {
         self.to.is_empty() || self.to.iter().any(|target| target.holds(address, port))
@@ -29,6 +37,11 @@ impl CaptureFilter {
     pub fn takes_outer(&self, receiver: Option<(IpAddr, Option<u16>)>) -> bool {
         !self.to.is_empty() && receiver.is_some_and(|(address, port)| self.takes(address, port))
     }
+}
+
+/// Name of the port of one direction of an interface: `eth0 in`.
+pub fn port_of(interface: &str, direction: Direction) -> String {
+    format!("{interface} {}", if direction == Direction::Out { "out" } else { "in" })
 }
 
 impl std::fmt::Display for CaptureFilter {

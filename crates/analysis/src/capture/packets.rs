@@ -184,6 +184,7 @@ impl Surveyed {
         Confirmed {
             rate_bps: meter.rate(),
             again: talks().map(|talk| talk.acks.again).sum(),
+            unclear: talks().map(|talk| talk.acks.unclear).sum(),
             outstanding: (!open.is_empty()).then(|| open.iter().sum()),
             data_packets: meter.packets(),
         }
@@ -655,9 +656,10 @@ impl TraceReader for Packets {
             let mut confirmed = surveyed.confirmed(port as u32, meter);
             // What was captured twice was not sent twice.
             confirmed.again = confirmed.again.saturating_sub(self.checks.copied());
+            confirmed.unclear = confirmed.unclear.min(confirmed.again);
             if self.follows {
                 // Of the whole capture, which the first file reports.
-                (confirmed.again, confirmed.outstanding) = (0, None);
+                (confirmed.again, confirmed.unclear, confirmed.outstanding) = (0, 0, None);
             }
             context.confirmed.push((surveyed.sorting.names()[port].clone(), confirmed));
         }

@@ -246,7 +246,7 @@ impl Survey {
         let link = &mut self.links.links[entry as usize];
         link.packets += 1;
         let new = link.packets == 1;
-        see(&mut self.links.links, entry, (at, new), (tcp, headers.payload), &mut self.missed);
+        see(&mut self.links.links, entry, (at, new), (tcp, headers.payload, None), &mut self.missed);
     }
 
     fn tcp(&mut self, entry: u32, (at, new): (i64, bool), frame: &Frame<'_>, headers: &Headers) {
@@ -263,7 +263,7 @@ impl Survey {
         }
         talk.note_clock(at, options.timestamp);
         talk.mss = options.mss.unwrap_or(talk.mss);
-        see(&mut self.links.links, entry, (at, new), (tcp, headers.payload), &mut self.missed);
+        see(&mut self.links.links, entry, (at, new), (tcp, headers.payload, options.timestamp), &mut self.missed);
         let Some(transfers) = &mut self.transfers else { return };
         let link = &self.links.links[entry as usize];
         if link.first == entry {

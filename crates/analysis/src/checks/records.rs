@@ -25,6 +25,32 @@ pub fn coarse(tick: Span, rate: BitRate, place: &str) -> Option<Finding> {
     })
 }
 
+/// Part of all bytes from which those without a record are a doubt.
+const MISSING: f64 = 0.05;
+
+/// Finding that so much of a port has no record that drops, lengths and shares of flows are off.
+///
+/// `missing`: how often the queue grew by more than arrived, the bytes of that, and those that have a record.
+pub fn missing_records((times, missing, recorded): (u64, u64, u64), port: &str) -> Option<Finding> {
+    let all = missing.saturating_add(recorded);
+    (missing as f64 > MISSING * all as f64).then(|| Finding {
+        code: "missing_records",
+        level: Level::Doubt,
+        place: port.to_string(),
+        count: times,
+        bytes: Some(missing),
+        words: format!(
+            "{times} times the queue grew by more than arrived: at least {} of {} have no record",
+            size(missing as f64),
+            size(all as f64)
+        ),
+        hint:
+            "drops among them are not counted, and whose they were is unknown; give the whole trace, or a sample of it as looks \
+               at the queue, without the column of the frame"
+                .into(),
+    })
+}
+
 /// Shortest window in which arrivals are compared with the line, and the full frames that it must have room for.
 const WINDOW: Span = Span::from_us(25);
 const FRAMES: u64 = 32;
@@ -283,6 +309,19 @@ mod tests {
         assert_eq!(findings(&dropped(200, 400)), [("cumulative_dropped", Level::Wrong)]);
         assert_eq!(findings(&dropped(200, 399)), []);
         assert_eq!(findings(&dropped(350, 400)), []);
+    }
+
+    #[test]
+    fn over_a_twentieth_without_a_record_is_a_doubt() {
+        assert_eq!(missing_records((0, 0, 0), "p"), None);
+        assert_eq!(missing_records((3, 5_000, 95_000), "p"), None);
+        let found = missing_records((3, 5_001, 95_000), "p").unwrap();
+        assert_eq!((found.code, found.level, found.count, found.bytes), ("missing_records", Level::Doubt, 3, Some(5_001)));
+        assert!(
+            found.words.starts_with("3 times the queue grew by more than arrived: at least 5.001 KB of 100 KB"),
+            "{}",
+            found.words
+        );
     }
 
     #[test]

@@ -36,9 +36,23 @@ impl Format for ResultFolder {
         }
         let there = |name: &str| shelf.is_file(&folder.join(name));
         let table = ["queues.parquet", "stamps.parquet"].into_iter().find(|name| there(name)).ok_or_else(|| {
-            Problem::new("has neither queues.parquet nor stamps.parquet: the run watched no port")
-                .file(folder)
-                .suggestion("name ports in telemetry.queues and run again")
+            let lacks = "has neither queues.parquet nor stamps.parquet";
+            let (why, then) = match manifest.status.as_str() {
+                "running" => (
+                    "the run has not ended, or it was killed (fanin show says which), and tables get their names at its end"
+                        .to_string(),
+                    "wait for its end; if it was killed, run it again with --force",
+                ),
+                "partial" => (
+                    format!(
+                        "the run ended early ({}) or watched no port",
+                        manifest.reason.as_deref().unwrap_or("no reason is given")
+                    ),
+                    "run it again with --force, with ports named in telemetry.queues",
+                ),
+                _ => ("the run watched no port".into(), "name ports in telemetry.queues and run again"),
+            };
+            Problem::new(format!("{lacks}: {why}")).file(folder).suggestion(then)
         })?;
         let path = folder.join(table);
         if let Some(expected) = manifest.rows.get(table.trim_end_matches(".parquet")) {
@@ -51,7 +65,10 @@ impl Format for ResultFolder {
         let mut inspected = match super::inspect(&Place::of(&path), None) {
             Err(_) if manifest.status == "running" => {
                 let what = "is of a run that has not ended, or was killed: its tables are not whole";
-                return Err(Problem::new(what).file(&path).suggestion("wait for its end").into());
+                return Err(Problem::new(what)
+                    .file(&path)
+                    .suggestion("wait for its end; if it was killed, run it again with --force")
+                    .into());
             }
             found => found?,
         };

@@ -1,5 +1,6 @@
 //! The analysis of a port: of its packets and samples of its queue, or of its counters.
 
+use crate::checks::records::missing_records;
 use crate::checks::Finding;
 use crate::counters::{CounterReport, Reading};
 use crate::trace::order::Sink;
@@ -124,7 +125,9 @@ impl PortSink {
                 if let Some(counted) = &mut counted {
                     counted.port.push_str(" (counters)");
                 }
-                (packets.unwrap_or_else(|| self.analyzer()).finish(), counted)
+                let packets = packets.unwrap_or_else(|| self.analyzer());
+                findings.extend(missing_records(packets.missing(), &self.name));
+                (packets.finish(), counted)
             }
         }
     }

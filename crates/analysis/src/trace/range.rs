@@ -115,7 +115,12 @@ impl Estimate {
             );
         }
         let explained = c.again + c.outstanding.unwrap_or(0);
-        let said = format!("{} came again", count(c.again, "segment"));
+        // Segments that may only have been overtaken were sent again at the most.
+        let least = c.again - c.unclear;
+        let said = match c.unclear {
+            0 => format!("{} came again", count(c.again, "segment")),
+            unclear => format!("{least} to {} came again ({unclear} may only have been overtaken)", count(c.again, "segment")),
+        };
         let too_many = match c.outstanding {
             Some(_) => range.dropped_low as f64 > SOME.0 * explained as f64 + SOME.1 as f64,
             None => {
@@ -132,14 +137,14 @@ impl Estimate {
             );
             return (Sure::Refuted, words);
         }
-        if c.again as f64 > 2.0 * range.dropped_high as f64 + 10.0 {
+        if least as f64 > 2.0 * range.dropped_high as f64 + 10.0 {
             let words = format!(
                 "{said}, and the estimate drops {}: losses elsewhere, a slower port, a smaller buffer, or segments sent again for nothing",
                 range.dropped_high
             );
             return (Sure::Doubted, words);
         }
-        if range.dropped_high as f64 > SOME.0 * explained as f64 + SOME.1 as f64 {
+        if range.dropped_high as f64 > SOME.0 * (explained - c.unclear) as f64 + SOME.1 as f64 {
             return (Sure::Unchecked, format!("{said}, so fewer may have been dropped than it says"));
         }
         if c.again as f64 > SOME.0 * range.dropped_high as f64 + SOME.1 as f64 {
@@ -180,6 +185,7 @@ pub fn joined(all: &[(String, Confirmed)], port: &str) -> Option<Confirmed> {
     Some(of.fold(first, |a, b| Confirmed {
         rate_bps: a.rate_bps.into_iter().chain(b.rate_bps).reduce(f64::max),
         again: a.again + b.again,
+        unclear: a.unclear + b.unclear,
         outstanding: a.outstanding.zip(b.outstanding).map(|(a, b)| a + b).or(a.outstanding).or(b.outstanding),
         data_packets: a.data_packets + b.data_packets,
     }))
@@ -204,7 +210,7 @@ mod tests {
     }
 
     fn confirmed(rate_mbps: Option<f64>, again: u64, outstanding: Option<u64>) -> Option<Confirmed> {
-        Some(Confirmed { rate_bps: rate_mbps.map(|mbps| mbps * 1e6), again, outstanding, data_packets: 1_000 })
+        Some(Confirmed { rate_bps: rate_mbps.map(|mbps| mbps * 1e6), again, unclear: 0, outstanding, data_packets: 1_000 })
     }
 
     #[test]
@@ -238,6 +244,23 @@ mod tests {
         }
         let (sure, dropped, finding, _) = of(confirmed(Some(980.0), 3 * drops, Some(0)));
         assert_eq!((sure, dropped, finding), (Sure::Doubted, Some(drops), Some(("estimate_doubted", Level::Doubt))));
+        // Segments that may only have been overtaken confirm nothing, refute nothing and raise no doubt.
+        let unclear = |again, unclear| Some(Confirmed { unclear, ..confirmed(Some(980.0), again, Some(0)).unwrap() });
+        for (c, sure) in [
+            (unclear(drops + 3, 3), Sure::Confirmed),
+            (unclear(drops + 3, drops), Sure::Unchecked),
+            (unclear(3 * drops, 2 * drops), Sure::Unchecked),
+            (unclear(3 * drops, 3), Sure::Doubted),
+            (unclear(10, 10), Sure::Refuted),
+        ] {
+            let (found, .., notes) = of(c);
+            assert_eq!(found, sure, "{c:?} {notes:?}");
+        }
+        let (.., notes) = of(unclear(drops + 3, 3));
+        assert!(
+            notes[0].contains(&format!("{drops} to {} segments came again (3 may only have been overtaken)", drops + 3)),
+            "{notes:?}"
+        );
         // Mostly no TCP.
         let few = Confirmed { data_packets: 100, ..confirmed(None, 3, Some(0)).unwrap() };
         assert_eq!(of(Some(few)).0, Sure::Unchecked);

@@ -2,7 +2,7 @@
 
 use fanin_analysis::{
     unknown_flows, Background, Burst, Detect, DetectReport, FlowInfo, FlowLookup, PortAnalyzer, PortReport, Record, Sender,
-    Settings, NO_DATA, NO_QUEUE,
+    Settings, NO_DATA, NO_FLOW, NO_QUEUE,
 };
 use fanin_units::{BitRate, Bytes, Span, Time};
 use std::cmp::Reverse;
@@ -471,17 +471,69 @@ fn one_flow_and_one_window_have_no_law() {
     let (burst, words) = highest(&settings(), &one.run(), &rtts());
     assert!(burst.law.is_none(), "{words}");
     let several = Senders { window: 10, limit: 150_000, before: past(), ..Senders::new() };
-    let (burst, words) = highest(&settings(), &several.run(), &rtts());
-    assert!(burst.law.is_none(), "{words}");
+    // Of TCP the first round trip is the first windows; where nothing tells the protocol, it may be anything.
+    for (sender, why) in [
+        (Sender::Tcp, "No law applies: most of that is the first windows (until "),
+        (Sender::Unknown, "No law is stated: the laws are of senders in slow start, and nothing here shows it"),
+    ] {
+        let lookup: FlowLookup =
+            Arc::new(move |_| FlowInfo { base_rtt: Some(Span::from_ps(RTT)), sender: sender.clone(), ..FlowInfo::default() });
+        let (burst, words) = highest(&settings(), &several.run(), &lookup);
+        assert!(burst.law.is_none(), "{words}");
+        says(
+            &words,
+            &[
+                "after the burst's start (phase",
+                "the queue grew by ",
+                "times the port's speed in frame bytes (987 Mb/s). It rose from ",
+                "with 18 new flows.",
+                why,
+                "Growth after the first drop",
+                "senders that recover losses are not in slow start",
+            ],
+        );
+    }
+}
+
+/// A slope without an explanation: the table has no flows, or its flows are at a steady rate all along.
+#[test]
+fn a_growth_at_one_slope_is_measured_and_not_explained() {
+    // An evenly rising series: 2 KB each 20 us, which is 800 Mb/s; then it drains.
+    let rise = (0..200u64).map(|i| (i * 20_000_000, i * 2_000));
+    let drain = (0..200u64).map(|i| (4_000_000_000 + i * 20_000_000, 400_000 - i * 2_000));
+    let series: Vec<Record> = rise
+        .chain(drain)
+        .map(|(time, queue)| Record { time: Time::from_ps(time), queue, frame: 0, flow: NO_FLOW, flags: 0 })
+        .collect();
+    let (burst, words) = highest(&settings(), &series, &unknown_flows());
+    assert!(burst.law.is_none() && burst.phases.len() == 2, "{words} {:?}", burst.phases);
     says(
         &words,
-        &[
-            "No law applies: the queue grew at once, from ",
-            "mostly while the first windows arrived",
-            "Growth after the first drop",
-            "senders that recover losses are not in slow start",
-        ],
+        &["(phase 1), the queue grew by 800 Mb/s", "0.80 times the port's speed", "who sent it is unknown. No law is stated"],
     );
+    // Two senders of a port's speed each, from nothing on.
+    let rate = BitRate::from_gbps(1);
+    let mut port = Port::new(rate, 2_000_000);
+    for i in 0..1_000u64 {
+        port.arrive(10_000_000_000 + i * (FRAME + 20) * 4_000, (i % 2) as u32, FRAME, 0);
+    }
+    for (name, rtt) in [("udp", None), ("roce", Some(Span::from_ps(RTT))), ("roce", Some(Span::from_ms(5)))] {
+        let lookup: FlowLookup = Arc::new(move |flow| FlowInfo {
+            src: Some(format!("h{flow}").into()),
+            base_rtt: rtt,
+            sender: Sender::Other(name.into()),
+            ..FlowInfo::default()
+        });
+        let (burst, words) = highest(&Settings { idle_before: true, ..settings() }, &port.records, &lookup);
+        assert!(burst.law.is_none(), "{words}");
+        says(
+            &words,
+            &["1.00 times the port's speed", "2 new flows of 2 hosts", &format!("slow start, and 2 of these are {name}.")],
+        );
+        for guess in ["window", "acknowledgement", "pacing", "recover losses", "HyStart"] {
+            assert!(!words.contains(guess), "{name} {rtt:?}: {guess}: {words}");
+        }
+    }
 }
 
 #[test]

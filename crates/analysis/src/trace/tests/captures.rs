@@ -324,6 +324,11 @@ fn a_packet_that_passes_several_interfaces_counts_once() {
     assert_eq!(two.ports(), [("if4 in".into(), 30), ("if6 out".into(), 24)]);
     let to = filtered("any.pcap", &file, json!({"to": "10.0.0.1"})).unwrap();
     assert_eq!(to.ports(), [("if7 in".into(), 5)]);
+    // So are ports by their names, as reports have them.
+    let ports = filtered("any.pcap", &file, json!({"interface": ["if6 out", "if4 in"]})).unwrap();
+    assert_eq!(ports.ports(), two.ports());
+    assert_eq!(filtered("any.pcap", &file, json!({"interface": "if6 out"})).unwrap().ports(), [("if6 out".into(), 24)]);
+    assert!(filtered("any.pcap", &file, json!({"interface": "if6 up"})).err().unwrap().contains("'if6 up' is no interface"));
     let error = filtered("any.pcap", &file, json!({"interface": "if5"})).err().unwrap();
     assert!(
         error.contains("'if5' is no interface of this capture; accepted: if11, if12, if13, if4, if6, if7; did you mean"),

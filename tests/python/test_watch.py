@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -26,7 +27,7 @@ from typer.testing import CliRunner
 import fanin
 from fanin import files
 from fanin.cli import app
-from fanin.watch import fetch
+from fanin.watch import fetch, rules, sources
 from fanin.watch.hub import Burst
 from fanin.watch.positions import Place, Positions
 from fanin.watch.watching import Choices, Watch
@@ -66,6 +67,16 @@ def sflow(sequence: int, octets: int) -> bytes:
     counters = struct.pack(">22I", 7, 6, *speed, 1, 3, *[0] * 8, *divmod(octets, 2**32), sequence, 0, 0, 0, 0, 0)
     sample = struct.pack(">5I", sequence, 7, 1, 1, len(counters)) + counters
     return struct.pack(">9I", 5, 1, 0x0A000001, 0, sequence, 1000 + sequence, 1, 2, len(sample)) + sample
+
+
+def capture(packets: list[tuple[int, bytes]]) -> bytes:
+    """A pcap of datagrams to the port of sFlow, each at its second, raw IPv4 (pcap: link type 101)."""
+    data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 101)
+    for second, content in packets:
+        udp = struct.pack(">4H", 9000, 6343, 8 + len(content), 0) + content
+        ip = struct.pack(">2B5H8s", 0x45, 0, 20 + len(udp), 0, 0, 64 << 8 | 17, 0, bytes([127, 0, 0, 1] * 2)) + udp
+        data += struct.pack("<4I", 1_700_000_000 + second, 0, len(ip), len(ip)) + ip
+    return data
 
 
 def places(path: Path) -> Any:
@@ -246,7 +257,7 @@ class TestStreams:
                 with pipe.open("w") as writer:
                     writer.write(HEADER + rows(2, first=2 * turn))
                 watch.until(lambda: watch.counts().get("eth0") == 2 * (turn + 1) * BURST)  # noqa: B023 (called at once)
-                watch.until(lambda: watch.watch.hub.sources[0].state(time.time())[0] == "waiting")
+                watch.until(lambda: watch.watch.hub.sources[0].state()[0] == "waiting")
         assert len(watch.bursts) == 12
 
     def test_an_unreadable_writer_of_a_pipe_is_told_of_once_and_the_next_one_is_read(self, tmp_path: Path) -> None:
@@ -258,7 +269,7 @@ class TestStreams:
                 with pipe.open("w") as writer:
                     writer.write("no,table\nat,all\n" * 2000)
                 watch.until(lambda: source.counts.refused == turn + 1)  # noqa: B023 (called at once)
-                watch.until(lambda: source.state(time.time())[0] == "refused")
+                watch.until(lambda: source.state()[0] == "refused")
                 # A writer who comes before the end of the one before was noticed is, to a pipe, the same writer.
                 watch.until(lambda: not source._connected)
                 with pipe.open("w") as writer:
@@ -294,7 +305,7 @@ class TestStreams:
             watch.until(lambda: source.counts.opened == 1)
             for line in ("no,table", "at,all", "but,text"):
                 sender.sendto(line.encode(), ("127.0.0.1", port))
-            watch.until(lambda: source.state(time.time())[0] == "alive")
+            watch.until(lambda: source.state()[0] == "alive")
             # After some seconds it is plain that nothing can be read of it; the datagram that comes then begins anew.
             time.sleep(4.5)
             for line in (HEADER + rows(2)).splitlines(keepends=True):
@@ -303,7 +314,7 @@ class TestStreams:
             for line in rows(2, first=2).splitlines(keepends=True):
                 sender.sendto(line.encode(), ("127.0.0.1", port))
             watch.until(lambda: watch.counts() == {"eth0": 4 * BURST, "eth1": 4 * BURST})
-            assert source.state(time.time())[0] == "alive"
+            assert source.state()[0] == "alive"
         assert source.counts.refused == 1
 
     def test_datagrams_of_sflow_have_the_time_at_which_they_came(self) -> None:
@@ -400,14 +411,21 @@ class TestStreams:
         with running(file, stall="300ms") as watch:
             source = watch.watch.hub.sources[0]
             watch.until(lambda: watch.counts().get("eth0") == 2 * BURST)
-            watch.until(lambda: source.state(time.time())[0] == "stalled")
+            watch.until(lambda: source.state()[0] == "stalled")
             document = watch.watch.hub.document()
             assert [port["cells"][1:3] for port in document["ports"]] == [["unknown", "unknown"]] * 2
             assert set(document["strips"][0]["level"][:-1]) == {-1}, "before the first record nothing is known"
             source._patience = 600.0  # what comes now is not stalled again before this test looks
             append(file, rows(1, first=2))
-            watch.until(lambda: source.state(time.time())[0] == "alive")
+            watch.until(lambda: source.state()[0] == "alive")
             watch.until(lambda: watch.watch.hub.document()["ports"][0]["cells"][2] == "0 B")
+
+    def test_a_source_stalls_however_the_clock_of_the_machine_is_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = time.time
+        with running(written(tmp_path / "a.csv", HEADER + rows(2)), stall="300ms") as watch:
+            watch.until(lambda: watch.counts().get("eth0") == 2 * BURST)
+            monkeypatch.setattr(time, "time", lambda: real() - 3600)
+            watch.until(lambda: watch.watch.hub.sources[0].state()[0] == "stalled")
 
     def test_a_gap_between_samples_ends_a_burst(self, tmp_path: Path) -> None:
         samples = [(i, 80_000 if 100 <= i < 110 or 310 <= i < 320 else 0) for i in range(400) if not 110 <= i < 310]
@@ -417,7 +435,62 @@ class TestStreams:
         (gap,) = watch.watch.hub.gaps
         assert (gap["from_ps"], gap["to_ps"], gap["why"]) == (10_900_000_000, 31_000_000_000, "gap")
         (port,) = watch.watch.hub.document()["ports"]
-        assert port["cells"][8] == "1, 20.1 ms"
+        assert port["cells"][8] == "20.1 ms (gap)"
+
+    def test_a_port_of_which_nothing_comes_any_more_is_unknown_and_its_burst_no_standing_one(self, tmp_path: Path) -> None:
+        both = ((i, name) for i in range(2500) for name in ("a", "b") if name == "a" or i < 1000)
+        text = "".join(f"{i},{name},{80_000 if name == 'b' and i > 990 else 0}\n" for i, name in both)
+        standing = written(tmp_path / "r.toml", '[[rule]]\nname = "standing"\nqueue = "50KB"\nduration = "100ms"\n')
+        file = written(tmp_path / "a.csv", "time_ms,port,queue_bytes\n" + text)
+        with running(file, page=True, rules=rules.read(standing), stall="600s") as watch:
+            watch.until(lambda: watch.counts() == {"a": 2500, "b": 1000})
+            shown = {port["cells"][0]: port["cells"][1:3] for port in watch.watch.hub.document()["ports"]}
+            assert shown == {"a": ["quiet", "0 B"], "b": ["unknown: no records", "unknown"]}
+            lines = watch.get("/metrics")[1].splitlines()
+            assert not any(
+                line.startswith(("fanin_port_queue_bytes", "fanin_port_in_burst")) and 'port="b"' in line for line in lines
+            )
+        assert list(watch.watch.hub.alerts) == []
+        assert [(burst.port, burst.report["open"]) for burst in watch.bursts] == [("b", True)], "told when the watch ends"
+
+    def test_why_time_is_unknown_and_what_counters_contradict_is_said(self, tmp_path: Path) -> None:
+        # Looks at counters of two devices in turn, then of one, then of one with a clock of another age.
+        looks = [(i, (10**12 if i % 2 else 0) + i * 125_000) for i in range(100)] + [(i, i * 125_000) for i in range(100, 200)]
+        text = "time_ms,port,tx_bytes\n" + "".join(f"{1000 + i},p,{count}\n" for i, count in looks)
+        text += "".join(f"{1050 + i},p,{(250 + i) * 125_000}\n" for i in range(40))
+        settings = {"above": None, "by": "rate", "columns": "time=time_ms:ms,port=port,bytes=tx_bytes:total(64)"}
+        with running(written(tmp_path / "a.csv", text), page=True, settings=settings, stall="600s") as watch:
+            watch.until(lambda: sum(port.report["late"] for port in watch.watch.hub.ports.values()) == 40)
+            document = watch.watch.hub.document()
+            (port,) = document["ports"]
+            assert port["cells"][1] == "unknown: records are late"
+            assert port["cells"][8] == "100 ms (contradicting 50 ms, reset 50 ms)"
+            (source,) = document["sources"]
+            (problem,) = source["problems"]
+            assert "p: " in problem and "above what the line carries" in problem
+            lines = [line for line in watch.get("/metrics")[1].splitlines() if line.startswith("fanin_port_unknown_seconds_total{")]
+            assert sorted(re.findall(r'reason="(\w+)"', "".join(lines))) == ["contradicting", "reset"]
+            watch.until(lambda: len(watch.said) == 2)
+        assert "above what the line carries" in watch.said[0]
+        assert "they are left out, and its queue is unknown" in watch.said[1]
+
+    def test_a_capture_most_of_which_is_wrong_is_refused_as_by_an_analysis(self, tmp_path: Path) -> None:
+        packets = [(1, sflow(i, 1000 * i)) for i in range(1, 5)] + [(1 + i, sflow(9 + i, 1)[:-9]) for i in range(1, 7)]
+        file = tmp_path / "a.pcap"
+        file.write_bytes(capture(packets))
+        with pytest.raises(fanin.TraceError) as error:
+            fanin.analyze(file, rate="10Gbps")
+        assert "6 of 10 datagrams are wrong" in str(error.value)
+        watch = once(file, settings={"above": None})
+        (problem,) = watch.watch.problems
+        assert problem == str(error.value)
+        # While it grows it is read on; its end, as another file has its name, is when that is said.
+        with running(file, settings={"above": None}) as watch:
+            watch.until(lambda: watch.watch.hub.reports.get(str(file), {}).get("refused") == 6)
+            (tmp_path / "b.pcap").write_bytes(capture([(100 + i, sflow(i, 1000 * i)) for i in range(1, 20)]))
+            (tmp_path / "b.pcap").rename(file)
+            watch.until(lambda: any("6 of 10 datagrams are wrong" in line for line in watch.said))
+            watch.until(lambda: sum(watch.counts().values()) == 3 + 18)
 
 
 class TestCommand:
@@ -612,11 +685,16 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     def told(bursts: list[Burst]) -> None:
         peaks.update(burst.report["peak_bytes"] for burst in bursts)
 
-    with running(pipe, keep=200, told=told, page=True) as watch:
+    with running(pipe, keep=200, told=told, page=True, cell="5ms") as watch:
         thread = threading.Thread(target=write)
         thread.start()
-        # Until all that is bounded is full.
-        watch.until(lambda: watch.watch.hub.found > 40_000, 400)
+        # Until all that is bounded is full: bursts, the strip, and what is read ahead while nobody takes what has ended.
+        watch.until(lambda: watch.watch.hub.found > 5_000, 400)
+        watch.until(lambda: -1 not in watch.watch.hub.document()["strips"][-1]["level"], 400)
+        source = watch.watch.hub.sources[0]
+        for _ in range(3):
+            with watch.watch.hub.lock:
+                watch.until(lambda: source._untold > sources._AHEAD)
         # A list that grows is half a megabyte in an hour.
         levels = array("q", bytes(8 * max(12, round(seconds * 4))))
         for tick in range(len(levels)):

@@ -188,7 +188,7 @@ class TestMetrics:
         assert (status, headers["Content-Type"]) == (200, CONTENT_TYPE)
         found = samples(text)
         names = {label for _, labels in found for label, _ in labels}
-        assert names == {"source", "port", "le"}
+        assert names == {"source", "port", "le"}, "nothing is unknown: no reason"
         source = str(watch.watch.hub.sources[0].name)
         port = (("port", "eth1"), ("source", source))
         assert found["fanin_port_records_total", port] == 5 * 31
@@ -207,7 +207,7 @@ class TestMetrics:
         file = written(tmp_path / "a.csv", HEADER + rows(1))
         with running(file, page=True, stall="300ms") as stalled:
             stalled.until(lambda: stalled.watch.hub.found == 2)
-            stalled.until(lambda: stalled.watch.hub.sources[0].state(time.time())[0] == "stalled")
+            stalled.until(lambda: stalled.watch.hub.sources[0].state()[0] == "stalled")
             found = {name for name, _ in samples(stalled.get("/metrics")[1])}
         assert "fanin_port_peak_bytes" in found
         assert found.isdisjoint({"fanin_port_queue_bytes", "fanin_port_recent_peak_bytes", "fanin_port_in_burst"})
@@ -220,6 +220,7 @@ class TestMetrics:
             there.setdefault(name, set()).update(label for label, _ in labels)
         # Absent where the records do not say.
         there["fanin_port_dropped_packets_total"] = {"source", "port"}
+        there["fanin_port_unknown_seconds_total"] = {"source", "port", "reason"}
         asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
         asked += [one["query"]["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]
         assert len(asked) >= 15
@@ -261,7 +262,7 @@ class TestMetrics:
                     for one in panel["targets"]:
                         expression = one["expr"].replace("$source", ".*").replace("$port", ".*").replace("$job", ".*")
                         answer = ask(expression.replace("$__rate_interval", "1m"))
-                        absent = "dropped_packets" in expression or "fanin_alerts" in expression
+                        absent = any(name in expression for name in ("dropped_packets", "unknown_seconds", "fanin_alerts"))
                         assert absent or answer, expression
                 assert ask("sum(fanin_port_bursts_total)") == [11]
             finally:

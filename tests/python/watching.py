@@ -91,7 +91,7 @@ class Running:
         """
         end = time.monotonic() + seconds
         while not what():
-            assert time.monotonic() < end, (self.counts(), [(s.state(time.time()), s.problem) for s in self.watch.hub.sources])
+            assert time.monotonic() < end, (self.counts(), [(s.state(), s.problem) for s in self.watch.hub.sources])
             time.sleep(0.05)
 
     def get(self, path: str, host: str | None = None) -> tuple[int, str, dict[str, str]]:

@@ -201,17 +201,17 @@ def _summary(hub: Hub) -> None:
                 show.count(report["records"]),
                 *sizes,
                 show.count(report["dropped"]),
-                hub.known_gaps(report),
+                hub.unknown_time(report),
             ]
         )
     left_out = len(hub.ports) - len(rows)
     title = "Ports, the worst first" + (f"; {left_out} more" if left_out > 0 else "")
-    terminal.table(console, title, ["Port", "Records", "Largest queue", "Bursts", "In bursts", "Drops", "Gaps"], rows)
+    terminal.table(console, title, ["Port", "Records", "Largest queue", "Bursts", "In bursts", "Drops", "Unknown"], rows)
     for source in hub.sources:
         report = hub.reports.get(source.name, {})
         refused = report.get("refused", 0)
         said = f"{source.name}: {show.size(source.counts.bytes)} read"
         said += f", {show.many(refused, 'row')} refused" if refused else ""
         say(", ".join([said, *hub.out_of_time(source.name)]))
-        for problem in report.get("problems") or []:
+        for problem in [*(report.get("problems") or []), *hub.contradictions(source.name)]:
             say(f"  {problem}", "yellow")

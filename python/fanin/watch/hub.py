@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ _STRIPS: Final = 64
 
 _LISTED: Final = 100
 """Bursts that the page shows, the latest."""
+
+_MOST: Final = 2**63 - 1
+"""Largest count of a stretch of time."""
 
 _CULPRITS: Final = 5
 _ENDED: Final = 256
@@ -90,29 +94,46 @@ class Burst:
         return tables.moment(self.report["start_ps"]) if clock is None else clock.text(self.report["start_ps"])
 
 
-@dataclass
 class Port:
-    """A port of a source.
+    """A port of a source; its memory is all there from the beginning.
 
     Attributes
     ----------
     report : mapping
         Its counts, as the core has them.
-    cells : deque
-        What is known by stretch of time, of those that are over. No entry: nothing is known.
-    ended : deque
-        Ends of bursts [s], and their durations [s].
     """
 
-    source: str
-    name: str
-    report: dict[str, Any] = field(default_factory=dict)
-    cells: deque[Cell] = field(default_factory=lambda: deque(maxlen=COLUMNS))
-    ended: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_ENDED))
+    def __init__(self, source: str, name: str) -> None:
+        self.source = source
+        self.name = name
+        self.report: dict[str, Any] = {}
+        # Stretches that are over, each at its place; -1: nothing is known.
+        self._numbers, self._queues, self._records, self._arrived, self._dropped = (array("q", [-1] * COLUMNS) for _ in range(5))
+        # Ends of bursts [s], and their durations [s].
+        self._ends, self._lasted = array("d", [float("-inf")] * _ENDED), array("d", [0.0] * _ENDED)
+        self._bursts = 0
+
+    def add_cell(self, number: int, queue: int | None, records: int, arrived: int, dropped: int) -> None:
+        """Take what is known of a stretch of time that is over, or of one more part of it."""
+        at, waited = number % COLUMNS, -1 if queue is None else queue
+        if self._numbers[at] == number:
+            waited = max(waited, self._queues[at])
+            records, arrived, dropped = records + self._records[at], arrived + self._arrived[at], dropped + self._dropped[at]
+        self._numbers[at], self._queues[at], self._records[at] = number, min(waited, _MOST), records
+        self._arrived[at], self._dropped[at] = min(arrived, _MOST), min(dropped, _MOST)
+
+    def add_burst(self, end_s: float, lasted_s: float) -> None:
+        """Take the end and the duration of a burst."""
+        at = self._bursts % _ENDED
+        self._ends[at], self._lasted[at] = end_s, lasted_s
+        self._bursts += 1
 
     def known_cells(self) -> Iterator[Cell]:
         """Return the stretches of which something is known, the one that is open included."""
-        yield from self.cells
+        all_cells = zip(self._numbers, self._queues, self._records, self._arrived, self._dropped, strict=True)
+        for number, queue, records, arrived, dropped in all_cells:
+            if number >= 0:
+                yield number, None if queue < 0 else queue, records, arrived, dropped
         if (cell := self.report.get("cell")) is not None:
             yield tuple(cell)
 
@@ -129,7 +150,8 @@ class Port:
 
     def in_bursts(self, end_s: float, seconds: float) -> float:
         """Return how long it was in bursts in the `seconds` before a time [s]."""
-        return sum(lasted for end, lasted in self.ended if end_s - seconds < end <= end_s)
+        both = zip(self._ends, self._lasted, strict=True) if self._bursts else ()
+        return sum(lasted for end, lasted in both if end_s - seconds < end <= end_s)
 
 
 @dataclass
@@ -204,11 +226,12 @@ class Hub:
     def _take(self, source: Source, taken: dict[str, Any], report: dict[str, Any], new: list[Burst]) -> None:
         self.reports[source.name] = report
         source.heard(report["problems"] or ())
+        self._warn(source, report)
         for port in report["ports"]:
             self._port(source, port["port"]).report = port
         self.cells_lost += taken["cells_lost"]
         for name, cell in taken["cells"]:
-            self._port(source, name).cells.append(tuple(cell))
+            self._port(source, name).add_cell(*cell)
         for gap in taken["gaps"]:
             self.gaps.append({"source": source.name, **gap})
         for one in sorted(taken["bursts"], key=lambda one: (one["origin_s"] + one["burst"]["end_ps"] / 1e12, one["port"])):
@@ -217,10 +240,23 @@ class Hub:
             self.bursts.append(burst)
             new.append(burst)
             lasted = burst.report["duration_ps"] / 1e12
-            self._port(source, burst.port).ended.append((burst.end_s, lasted))
+            self._port(source, burst.port).add_burst(burst.end_s, lasted)
             self.durations[source.name].add(lasted)
             if burst.report["peak_bytes"] is not None:
                 self.peaks[source.name].add(burst.report["peak_bytes"])
+
+    def _warn(self, source: Source, report: dict[str, Any]) -> None:
+        """Say on the terminal, each once for a source, that its clock is not to be trusted, and what its counters contradict."""
+        for code, port, words, hint in report.get("contradictions", ()):
+            source.warn(code, f"{source.name}: {port}: {words}; {hint}")
+        for port in report["ports"]:
+            if port.get("unknown_now") == "late":
+                words = "records come with times before what is known: they are left out, and its queue is unknown"
+                source.warn("late", f"{source.name}: {port['port']}: {words} (a clock set back, or a repetition)")
+            if port["set_back"]:
+                source.warn("set_back", f"{source.name}: {port['port']}: its clock was set back")
+        if report.get("leaps"):
+            source.warn("leaps", f"{source.name}: times leapt ahead: a pause, or a clock set forward")
 
     def _port(self, source: Source, name: str) -> Port:
         return self.ports.setdefault((source.name, name), Port(source.name, name))
@@ -231,10 +267,11 @@ class Hub:
         seconds = report["origin_s"] + report["latest_ps"] / 1e12
         return seconds, int((report["origin_s"] * 10**12 + report["latest_ps"]) // int(self.cell_s * 1e12))
 
-    def known(self, port: Port, now: float) -> bool:
+    def known(self, port: Port) -> bool:
         """Whether anything is known of a port at present."""
         source = next(source for source in self.sources if source.name == port.source)
-        return source.state(now)[0] == "alive" and not port.report.get("retired", True)
+        away = port.report.get("retired", True) or port.report.get("unknown_now")
+        return source.state()[0] == "alive" and not away
 
     def by_severity(self) -> list[Port]:
         """Return the ports, the worst of late first: drops, time in bursts, largest queue."""
@@ -250,14 +287,13 @@ class Hub:
 
     def document(self) -> dict[str, Any]:
         """Return all that the page shows, in the words in which it does."""
-        now = time.time()
         with self.lock:
             ports = self.by_severity()
             return {
                 "turn": self.turn,
                 "found": self.found,
                 "cell_s": self.cell_s,
-                "sources": [self._source_row(source, now) for source in self.sources],
+                "sources": [self._source_row(source) for source in self.sources],
                 "head": [
                     "Port",
                     "State",
@@ -267,9 +303,9 @@ class Hub:
                     "Bursts",
                     "In bursts, lately",
                     "Drops",
-                    "Gaps",
+                    "Unknown",
                 ],
-                "ports": [self._port_row(port, now) for port in ports],
+                "ports": [self._port_row(port) for port in ports],
                 "strips": [self._strip(port) for port in ports[:_STRIPS]],
                 "columns": COLUMNS,
                 "burst_head": ["Burst", "Began", "Port", "Duration", "Peak", "Arrived", "Drops", "Flows", "First culprit", "Law"],
@@ -282,14 +318,15 @@ class Hub:
         """Return the name of a port among those of all sources."""
         return port if len(self.sources) == 1 else f"{port} ({self._short[source]})"
 
-    def _source_row(self, source: Source, now: float) -> dict[str, Any]:
-        state, since = source.state(now)
+    def _source_row(self, source: Source) -> dict[str, Any]:
+        state, since = source.state()
         report = self.reports.get(source.name, {})
         said = [f"{show.size(source.counts.bytes)} read"]
         said += [f"{show.many(report['refused'], 'row')} refused"] if report.get("refused") else []
         said += [show.many(source.counts.lost, "datagram") + " lost"] if source.counts.lost else []
         said += self.out_of_time(source.name)
         problems = [source.problem] if source.problem else list(report.get("problems") or [])[-1:]
+        problems += self.contradictions(source.name)
         return {
             "name": source.name,
             "state": state,
@@ -304,37 +341,49 @@ class Hub:
         """Return what a source's records say of its clock that is not so, or was mended: in words."""
         ports = self.reports.get(source, {}).get("ports", ())
         far, late, set_back = (sum(port[key] for port in ports) for key in ("far", "late", "set_back"))
+        leaps = self.reports.get(source, {}).get("leaps", 0)
         said = [f"{show.many(late, 'record')} late"] if late else []
         said += [f"{show.many(far, 'record')} far ahead left out"] if far else []
-        return said + ([f"clock set back {show.many(set_back, 'time')}"] if set_back else [])
+        said += [f"clock set back {show.many(set_back, 'time')}"] if set_back else []
+        return said + ([f"times leapt ahead {show.many(leaps, 'time')} (a pause, or a clock set forward)"] if leaps else [])
 
-    def _port_row(self, port: Port, now: float) -> dict[str, Any]:
+    def contradictions(self, source: str) -> list[str]:
+        """Return what a source's counters contradict, in words."""
+        found = self.reports.get(source, {}).get("contradictions", ())
+        return [f"{self.name(source, port)}: {words}; {hint}" for _, port, words, hint in found]
+
+    def _port_row(self, port: Port) -> dict[str, Any]:
         report = port.report
         seconds, last = self.latest(port.source)
-        known = self.known(port, now)
+        known = self.known(port)
         inside = report.get("open_since_ps") is not None
         state = "unknown" if not known else "in a burst" if inside else "quiet"
+        why = {"late": ": records are late", "gap": ": no records"}.get(report.get("unknown_now") or "", "")
         window = min(COLUMNS * self.cell_s, max(self.cell_s, seconds - self._first(port)))
-        late = self.known_gaps(report)
         return {
             "state": state,
             "cells": [
                 self.name(port.source, port.name),
-                state,
+                state + (why if state == "unknown" else ""),
                 show.size(report.get("queue_bytes")) if known else "unknown",
                 self.bounded(port, port.recent_peak(last, RECENT)),
                 self.bounded(port, report.get("peak_bytes")),
                 show.count(report.get("bursts")),
                 f"{port.in_bursts(seconds, COLUMNS * self.cell_s) / window:.2%}" if port.report.get("records") else show.NOTHING,
                 show.count(report.get("dropped")),
-                late,
+                self.unknown_time(report),
             ],
         }
 
     @staticmethod
-    def known_gaps(report: dict[str, Any]) -> str:
-        """Return how often and how long samples of a port were missing."""
-        return f"{show.count(report['gaps'])}, {show.duration(report['gap_ps'])}" if report.get("gaps") else "0"
+    def unknown_time(report: dict[str, Any]) -> str:
+        """Return how long nothing was known of a port, and why: the longest first."""
+        found = sorted((report.get("unknown_ps") or {}).items(), key=lambda one: (-one[1], one[0]))
+        if not found:
+            return "0"
+        total = show.duration(sum(ps for _, ps in found))
+        parts = [why if len(found) == 1 else f"{why} {show.duration(ps)}" for why, ps in found]
+        return f"{total} ({', '.join(parts)})"
 
     @staticmethod
     def bounded(port: Port, most: int | None) -> str:
@@ -343,7 +392,7 @@ class Hub:
         return f"≥ {text}" if most is not None and port.report.get("peak_at_least") else text
 
     def _first(self, port: Port) -> float:
-        return next((number * self.cell_s for number, *_ in port.known_cells()), float("inf"))
+        return min((number * self.cell_s for number, *_ in port.known_cells()), default=float("inf"))
 
     def _strip(self, port: Port) -> dict[str, Any]:
         """Return a row of the strip: level by stretch, -1 where nothing is known; and where packets were dropped."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Final
 
@@ -33,7 +32,6 @@ _COUNTERS: Final = {
     "set_back": ("fanin_port_clock_set_backs", "Times that the clock of a port was set back", 1.0),
     "late": ("fanin_port_late_records", "Records of a port that came after a later one and were left out", 1.0),
     "gaps": ("fanin_port_gaps", "Times in which samples of a port were missing", 1.0),
-    "gap_ps": ("fanin_port_gap_seconds", "Time in which samples of a port were missing", 1e-12),
 }
 
 
@@ -55,13 +53,14 @@ class _State(Collector):
         return [*found, *self._alerts()]
 
     def _sources(self) -> Iterable[Metric]:
-        hub, now = self._hub, time.time()
+        hub = self._hub
         up = GaugeMetricFamily("fanin_source_alive", "1 while records of a source come, 0 while they do not", labels=["source"])
         last = GaugeMetricFamily("fanin_source_last_seconds", "When bytes of a source came last", labels=["source"])
         read = CounterMetricFamily("fanin_source_bytes", "Bytes that were read of a source", labels=["source"])
         refused = CounterMetricFamily(
             "fanin_source_refused_rows", "Rows of a source that are wrong and were passed over", labels=["source"]
         )
+        leaps = CounterMetricFamily("fanin_source_clock_leaps", "Times that the records of a source leapt ahead", labels=["source"])
         opened = CounterMetricFamily("fanin_source_opened", "Files or connections of a source that were opened", labels=["source"])
         lost = CounterMetricFamily(
             "fanin_source_lost_datagrams", "Datagrams of a source that the kernel dropped", labels=["source"]
@@ -73,20 +72,21 @@ class _State(Collector):
         peaks = HistogramMetricFamily("fanin_burst_peak_bytes", "Largest queues of bursts", labels=["source"])
         for source in hub.sources:
             name = [source.name]
-            up.add_metric(name, float(source.state(now)[0] == "alive"))
+            up.add_metric(name, float(source.state()[0] == "alive"))
             if source.last is not None:
                 last.add_metric(name, source.last)
             read.add_metric(name, source.counts.bytes)
             refused.add_metric(name, hub.reports.get(source.name, {}).get("refused", 0))
+            leaps.add_metric(name, hub.reports.get(source.name, {}).get("leaps", 0))
             opened.add_metric(name, source.counts.opened)
             lost.add_metric(name, source.counts.lost)
             failed.add_metric(name, source.counts.refused)
             for family, classes in ((lasted, hub.durations), (peaks, hub.peaks)):
                 family.add_metric(name, classes[source.name].cumulated(), classes[source.name].total)
-        return up, last, read, refused, opened, failed, lost, lasted, peaks
+        return up, last, read, refused, leaps, opened, failed, lost, lasted, peaks
 
     def _ports(self) -> Iterable[Metric]:
-        hub, now = self._hub, time.time()
+        hub = self._hub
         families: list[Metric] = []
         ports = list(hub.ports.values())
         for key, (name, about, scale) in _COUNTERS.items():
@@ -95,6 +95,12 @@ class _State(Collector):
                 if (value := port.report.get(key)) is not None:
                     family.add_metric([port.source, port.name], value * scale)
             families.append(family)
+        unknown = CounterMetricFamily(
+            "fanin_port_unknown_seconds", "Time of which nothing is known, by the reason", labels=(*_OF_PORT, "reason")
+        )
+        for port in ports:
+            for why, ps in (port.report.get("unknown_ps") or {}).items():
+                unknown.add_metric([port.source, port.name, why], ps * 1e-12)
         queue = GaugeMetricFamily(
             "fanin_port_queue_bytes", "Queue of a port by its last record; absent while it is unknown", labels=_OF_PORT
         )
@@ -106,12 +112,12 @@ class _State(Collector):
             "fanin_port_in_burst", "1 while a burst is open at a port; absent while that is unknown", labels=_OF_PORT
         )
         for port in ports:
-            self._queue(port, now, queue, lately, peak, inside)
-        return [*families, queue, lately, peak, inside]
+            self._queue(port, queue, lately, peak, inside)
+        return [*families, unknown, queue, lately, peak, inside]
 
-    def _queue(self, port: Port, now: float, *families: GaugeMetricFamily) -> None:
+    def _queue(self, port: Port, *families: GaugeMetricFamily) -> None:
         hub, report = self._hub, port.report
-        known = hub.known(port, now)
+        known = hub.known(port)
         values = (
             report.get("queue_bytes") if known else None,
             port.recent_peak(hub.latest(port.source)[1], RECENT) if known else None,

@@ -103,7 +103,8 @@ class Rules:
                     yield from self._alert(rule, burst.source, burst.port, _of_burst(burst))
         for port in list(hub.ports.values()):
             since, peak = port.report.get("open_since_ps"), port.report.get("open_peak_bytes")
-            if since is None or peak is None:
+            # A port of which nothing comes any more has no burst that goes on.
+            if since is None or peak is None or port.report.get("unknown_now"):
                 continue
             source = hub.reports[port.source]
             lasted = source["latest_ps"] - since

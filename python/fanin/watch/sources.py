@@ -94,6 +94,7 @@ class Source:
         self._ended = False
         self._since = time.time()
         self._last: float | None = None
+        self._heard = float("-inf")  # by a clock that nobody sets
         self._held = threading.RLock()
         self._thread: threading.Thread | None = None
         self.hurry = threading.Event()
@@ -101,6 +102,7 @@ class Source:
         self._told = threading.Event()
         self.news: deque[str] = deque(maxlen=10)
         self._said: str | None = None
+        self._warned: set[str] = set()
         self.tells_refused = False
         self._unreached: str | None = None
         self._failed: TraceError | None = None
@@ -147,7 +149,7 @@ class Source:
         """When the last bytes came."""
         return self._last
 
-    def state(self, now: float) -> tuple[State, float]:
+    def state(self) -> tuple[State, float]:
         """Return how it is, and since when."""
         if self.problem is not None:
             return "refused", self._since
@@ -155,7 +157,7 @@ class Source:
             return "ended", self._since
         if not self._connected or self._last is None:
             return "waiting", self._since
-        if now - self._last > self._patience:
+        if time.monotonic() - self._heard > self._patience:
             return "stalled", self._last
         return "alive", self._since
 
@@ -179,7 +181,8 @@ class Source:
     def push(self, data: bytes, ns: int | None = None) -> None:
         """Hand bytes to the analysis; `ns`: those of a datagram, and when it came."""
         now = time.time()
-        if self._last is None or now - self._last > self._patience:
+        heard, self._heard = self._heard, time.monotonic()
+        if self._heard - heard > self._patience:
             self._since = now
         with self._held:
             self._last = now
@@ -227,6 +230,12 @@ class Source:
             self.tells_refused = False
             self.news.append(problems[0])
 
+    def warn(self, kind: str, line: str) -> None:
+        """Say something on the terminal, the first of its kind."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            self.news.append(line)
+
     def closed(self) -> None:
         """Note that nobody is at the other end: what comes next is another stream.
 
@@ -262,7 +271,13 @@ class Source:
             self._open = (name, descriptor, start)
 
     def finish(self) -> None:
-        """End the present file: its last line is whole, and nothing of it is read again."""
+        """End the present file: its last line is whole, and nothing of it is read again.
+
+        Raises
+        ------
+        TraceError
+            It was none that can be read, and there is no next one.
+        """
         if self.stopping.is_set():
             return
         with self._held:
@@ -270,7 +285,10 @@ class Source:
                 name, descriptor, _ = self._open
                 self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size)
                 self._open = None
-            self.live.reopen()
+            try:
+                self.live.reopen()
+            except TraceError as error:
+                self.complain(error)  # most of it was wrong: that shows at its end
 
     def abandon(self) -> None:
         """Close the present file before its end: the place in it is kept."""

@@ -14,12 +14,17 @@ pub struct Patience {
 }
 
 impl Patience {
+    /// True if looks are missing by now, so long after the last one [ps].
+    pub fn is_over(&self, since: u64) -> bool {
+        self.steps >= LEARNT && since > self.step.saturating_mul(MISSED).max(1)
+    }
+
     /// Takes the step to the next look [ps]; true if looks between the two are missing.
     ///
     /// Looks that come less often from now on are missing a few times and no more: each hole doubles what is usual.
     #[inline]
     pub fn misses(&mut self, step: u64) -> bool {
-        if self.steps >= LEARNT && step > self.step.saturating_mul(MISSED).max(1) {
+        if self.is_over(step) {
             self.step = self.step.saturating_mul(2).max(1);
             return true;
         }

@@ -442,7 +442,8 @@ impl CounterReport {
         Some(Nothing { at_ps: at, queue_bytes: Some(peak), words, ..nothing })
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    /// What the counters contradict up to now.
+    pub fn findings(&self) -> Vec<Finding> {
         let c = &self.port.counted;
         let mut found = Vec::new();
         let bps = |cases: &Cases| rate_of(cases.value as f64 * BPS / cases.length.max(1) as f64);

@@ -57,6 +57,16 @@ impl PortSink {
         self.packets.as_ref().map_or(0, PortAnalyzer::unseen_ps) + self.counters.as_ref().map_or(0, |counters| counters.gap_ps())
     }
 
+    /// True if looks at the queue are missing by now, so long after the last one [ps].
+    pub fn is_overdue(&self, since: u64) -> bool {
+        self.packets.as_ref().is_some_and(|packets| packets.patience.is_over(since))
+    }
+
+    /// What the counters contradict up to now.
+    pub fn contradictions(&self) -> Vec<Finding> {
+        self.counters.as_ref().map(|counters| counters.findings()).unwrap_or_default()
+    }
+
     /// An analysis that goes on after another one of the port: with what was usual between its looks.
     pub fn after(mut self, before: &PortSink) -> Self {
         if let Some(before) = &before.packets {

@@ -1,4 +1,4 @@
-//! Frames of co-simulation: docs/cosimulation.md. Fixed sizes, little-endian, one request and one reply at a time.
+//! Frames of co-simulation: docs/dev/cosimulation-protocol.md. Fixed sizes, little-endian, one request and one reply at a time.
 
 use fanin_packet::Kind;
 use fanin_switch::{Answer, Moment, OutsideParams, Question, Way};

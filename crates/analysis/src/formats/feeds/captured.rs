@@ -176,11 +176,15 @@ impl Wrong {
                 Ok(read)
             }
             // What comes with a suggestion is asked of the user.
-            Err(problem) if feed.context.is_live() || problem.suggestion.is_some() => Err(problem),
+            Err(problem) if problem.suggestion.is_some() => Err(problem),
             Err(problem) => {
                 self.wrong += 1;
-                self.first.get_or_insert(problem);
-                Ok(true)
+                self.first.get_or_insert_with(|| problem.clone());
+                if feed.context.is_live() {
+                    Err(problem)
+                } else {
+                    Ok(true)
+                }
             }
         }
     }

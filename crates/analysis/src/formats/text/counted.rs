@@ -86,7 +86,7 @@ impl<R: Rows> CountedText<R> {
                     context.origin.time(ps).map(|time| look.time = time)
                 }),
                 Role::Port => {
-                    port = Some(context.ports.index(text).map_err(placed)?);
+                    port = Some((text, index));
                     Ok(())
                 }
                 Role::Queue => from_text(text, steps(unit)).and_then(queue).map(|bytes| look.queue = Some(bytes)),
@@ -118,7 +118,9 @@ impl<R: Rows> CountedText<R> {
             return Ok(None);
         }
         let port = match port {
-            Some(port) => port,
+            Some((text, index)) => context.ports.index(text).map_err(|problem| {
+                problem.file(&table.path).place(format!("{} {line}", R::PLACE)).column(table.names[index].clone())
+            })?,
             None => context.ports.index(table.port.as_bytes())?,
         };
         Ok(Some((port, look, speed)))

@@ -289,8 +289,9 @@ impl<R: Rows> MappedText<R> {
                 Role::AtHead => flag_text(bound.unit, text).map(|set| out.flags |= if set { AT_HEAD } else { 0 }),
                 Role::Payload => from_text(text, steps(bound.unit)).and_then(frame).map(|bytes| payload = Some(bytes)),
                 Role::Syn => flag_text(bound.unit, text).map(|set| opens = Some(set)),
+                // A row that is wrong names no port.
                 Role::Port => {
-                    port = Some(ports.index(text).map_err(placed)?);
+                    port = Some((text, bound.index));
                     Ok(())
                 }
                 Role::Flow => {
@@ -324,7 +325,9 @@ impl<R: Rows> MappedText<R> {
             flows.saw(out.flow, opens.then_some(out.time));
         }
         let port = match port {
-            Some(port) => port,
+            Some((text, index)) => ports.index(text).map_err(|problem| {
+                problem.file(&self.path).place(format!("{} {line}", R::PLACE)).column(self.names[index].clone())
+            })?,
             None => ports.index(self.port.as_bytes())?,
         };
         if let Some(total) = total {

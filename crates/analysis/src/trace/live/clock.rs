@@ -12,6 +12,8 @@ use crate::Record;
 const LEAP: u64 = 60 * SECOND as u64;
 /// Usual steps of a stream's time that are no leap.
 const STEPS: u64 = 4;
+/// Usual steps of a stream's time after which it is odd that nothing came.
+const DENSE: u64 = 1_000;
 /// Records behind a leap from which it is believed.
 const CONFIRMED: usize = 3;
 /// Records of a port that wait behind leaps at most.
@@ -69,6 +71,11 @@ impl Clock {
         self.usual.saturating_mul(STEPS).max(LEAP)
     }
 
+    /// True if a stream has so many records that it is odd to find none up to a time [ps].
+    pub fn is_dense(&self, now: u64) -> bool {
+        self.usual > 0 && now.saturating_sub(self.latest) > self.usual.saturating_mul(DENSE)
+    }
+
     /// Takes the time of a record that is believed.
     #[inline]
     pub fn see(&mut self, now: u64) {
@@ -113,6 +120,7 @@ impl Live {
         let near = |told: &&Told| told.shows_time() && told.ps().abs_diff(now) <= leap;
         let watched = self.ports.iter().filter_map(|slot| if let Slot::Watched(port) = slot { Some(port) } else { None });
         if watched.flat_map(|port| port.ahead.iter().filter(near)).take(CONFIRMED).count() == CONFIRMED {
+            self.leaps += u64::from(self.clock.is_dense(now));
             self.believe(known);
         } else {
             self.since_leap = 0;

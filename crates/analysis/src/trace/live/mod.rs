@@ -11,6 +11,7 @@ mod clock;
 mod datagrams;
 mod pipe;
 mod port;
+mod report;
 #[cfg(test)]
 mod tests;
 
@@ -59,6 +60,8 @@ const LATE: u64 = 1 << 62;
 const HELD_BURSTS: usize = 1_024;
 /// Cells that are held until they are taken.
 const HELD_CELLS: usize = 1 << 17;
+/// Refusals of one thing at one place, one after another, after which a reader goes no further.
+const STUCK: u32 = 8;
 /// Askings between two looks for ports that have gone.
 const LOOKS: u64 = 256;
 
@@ -161,6 +164,8 @@ pub struct Live {
     clock: Clock,
     /// Records that were taken since one leapt ahead.
     since_leap: u64,
+    /// Times that the stream went on far ahead of where it was.
+    leaps: u64,
     /// Rows outside the times that a trace can have, since the last record.
     unplaced: u64,
     /// True where the next file sets the origin of time.
@@ -207,6 +212,7 @@ impl Live {
             ports: Vec::new(),
             clock: Clock::default(),
             since_leap: 0,
+            leaps: 0,
             unplaced: 0,
             wants_origin: true,
             cells: Vec::new(),
@@ -467,18 +473,18 @@ impl Live {
         let (Some(mut reader), Some(known)) = (self.reader.take(), self.known.clone()) else { return Ok(()) };
         self.pipe.was_blocked();
         let rows = self.refused_rows();
-        let mut failures = 0;
+        let (mut failures, mut refused) = (0, Problems::new());
         loop {
-            let before = (self.pipe.read(), reader.unread());
             let more = reader.next(&mut self.context, &mut self.batch);
             let (ended, failed) = (matches!(more, Ok(false)), more.is_err());
             self.take_batch(&known);
             if let Err(problems) = more {
                 // A reader that does not pass over what it refuses would do so for ever.
-                failures = if (self.pipe.read(), reader.unread()) == before { failures + 1 } else { 0 };
-                if failures > LOOK || reader.is_lost() || problems.iter().any(|problem| problem.asks) {
+                failures = if problems == refused { failures + 1 } else { 0 };
+                if failures == STUCK || reader.is_lost() || problems.iter().any(|problem| problem.asks) {
                     return Err(problems);
                 }
+                refused.clone_from(&problems);
                 self.refuse(problems);
             }
             // Behind a wrong message there may be more that has come.
@@ -691,55 +697,6 @@ impl Live {
             cells: cells.iter().map(cell).collect(),
             cells_lost: std::mem::take(&mut self.cells_lost),
         }
-    }
-
-    /// The present state: of the stream, and of each port.
-    pub fn report(&self) -> Value {
-        let origin_s = self.context.origin.seconds();
-        let known = self.known.as_ref();
-        let fates = known.map_or(Fates::ALL, |known| known.facts.fates);
-        let port = |(name, slot): (&String, &Slot)| {
-            let (counts, now) = match slot {
-                Slot::Ignored => return None,
-                Slot::Retired(counts) => ((**counts).clone(), None),
-                Slot::Watched(port) => (port.counted(), Some(port)),
-            };
-            let open = now.and_then(|port| port.analyzer.open_burst());
-            Some(json!({
-                "port": name,
-                "retired": now.is_none(),
-                "records": counts.records,
-                "dropped": fates.drops.then_some(counts.dropped),
-                "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
-                "peak_bytes": counts.peak_bytes,
-                "peak_at_least": counts.peak_at_least,
-                "late": counts.late,
-                "far": counts.far,
-                "set_back": counts.set_back,
-                "gaps": counts.gaps,
-                "gap_ps": counts.gap_ps,
-                "unknown_ps": counts.unknown_ps,
-                "bursts": counts.bursts,
-                "burst_ps": counts.burst_ps,
-                "queue_bytes": now.and_then(|port| port.queue),
-                "cell": now.and_then(|port| port.open_cell()).map(|cell| cell.told()),
-                "last_ps": now.map(|port| port.last),
-                "open_since_ps": open.map(|open| open.0),
-                "open_peak_bytes": open.map(|open| open.1),
-            }))
-        };
-        let refused = self.context.refused.as_ref();
-        json!({
-            "kind": known.map(|known| known.facts.kind),
-            "by": known.map(|known| if known.by == By::Rate { "rate" } else { "queue" }),
-            "origin_s": origin_s,
-            "latest_ps": self.clock.latest,
-            "refused": refused.map_or(0, |refused| refused.rows),
-            "problems": refused.map(|refused| refused.latest.iter().map(ToString::to_string).collect::<Vec<_>>()),
-            "notes": self.context.notes,
-            "renewals": self.renewals,
-            "ports": self.context.ports.names().iter().zip(&self.ports).filter_map(port).collect::<Vec<_>>(),
-        })
     }
 }
 

@@ -1,6 +1,8 @@
 //! One port of a stream: its analysis, its counts, and what is known of it by stretch of time.
 
+use crate::bursts::Patience;
 use crate::counters::{Interval, Reading, State};
+use crate::input::context::SECOND;
 use crate::trace::counted::PortSink;
 use crate::trace::live::clock::{Clock, Told, SET_BACK};
 use crate::trace::order::Sink;
@@ -30,7 +32,7 @@ pub struct PortCounts {
     pub gap_ps: u64,
     pub bursts: u64,
     pub burst_ps: u64,
-    /// Time that counters leave unknown, by the reason [ps].
+    /// Time that is unknown, by the reason [ps].
     pub unknown_ps: BTreeMap<&'static str, u64>,
 }
 
@@ -61,6 +63,8 @@ pub struct Gap {
     pub why: &'static str,
 }
 
+/// Step of a port's time from which a record that is followed by earlier ones went ahead alone [ps]: a second.
+const AHEAD: u64 = SECOND as u64;
 /// Gaps of a port that are held until they are taken.
 const HELD_GAPS: usize = 64;
 
@@ -75,6 +79,10 @@ pub struct LivePort {
     /// Queue and time of the last record [ps].
     pub queue: Option<u64>,
     pub last: u64,
+    /// Time of the record before the last one, if that one is later [ps].
+    before_last: u64,
+    /// Usual step between two intervals of counters.
+    steps: Patience,
     /// Time after the last record from which the next one ends a gap [ps], where the user says it.
     gap: Option<u64>,
     pub cell: Cell,
@@ -83,8 +91,8 @@ pub struct LivePort {
     pub gaps: Vec<Gap>,
     /// Records that leap ahead, until it is known whether the stream does.
     pub ahead: Vec<Told>,
-    /// Records before the last one, by a leap each, one after another.
-    behind: u32,
+    /// Records before the last one, one after another: all, and those that show that the clock was set back.
+    behind: (u32, u32),
     /// True until the first interval of another file or connection: its reader does not know what was counted before.
     resumed: bool,
 }
@@ -99,12 +107,14 @@ impl LivePort {
             earlier: 0,
             queue: None,
             last: 0,
+            before_last: 0,
+            steps: Patience::default(),
             gap,
             cell: Cell::default(),
             cell_ends: 0,
             gaps: Vec::new(),
             ahead: Vec::new(),
-            behind: 0,
+            behind: (0, 0),
             resumed: false,
         }
     }
@@ -122,18 +132,29 @@ impl LivePort {
         self
     }
 
-    /// Notes a record before the last one; true where so many are as far behind that the clock was set back.
+    /// Notes a record before the last one; true where so many are far behind, or behind a last one that went ahead alone, that the clock
+    /// was set back.
     #[cold]
     pub fn is_set_back(&mut self, now: u64, clock: &Clock) -> bool {
         let leaps = self.last.saturating_sub(now) > clock.leap();
-        self.behind = if leaps { self.behind + 1 } else { 0 };
-        self.behind >= SET_BACK
+        let alone = now >= self.before_last && self.last.saturating_sub(self.before_last) > AHEAD;
+        self.behind = (self.behind.0 + 1, if leaps || alone { self.behind.1 + 1 } else { 0 });
+        self.behind.1 >= SET_BACK
+    }
+
+    /// Reason for which nothing is known of the port now, though its stream is at a later time [ps]; `cell`: width of a cell [ps].
+    pub fn lost_since(&self, latest: u64, cell: u64) -> Option<&'static str> {
+        let since = latest.saturating_sub(self.last);
+        if self.behind.0 >= SET_BACK {
+            return Some("late");
+        }
+        (since > cell && (self.steps.is_over(since) || self.analyzer.is_overdue(since))).then_some(State::Gap.name())
     }
 
     /// Goes on at an earlier time with another analyzer; the bursts and the cell of this one must have been taken.
     pub fn set_back(&mut self, analyzer: PortSink, now: u64) {
         self.renew(analyzer, 0);
-        (self.last, self.behind) = (now, 0);
+        (self.last, self.before_last, self.behind) = (now, 0, (0, 0));
         self.counts.set_back += 1;
     }
 
@@ -158,9 +179,12 @@ impl LivePort {
             self.counts.late += 1;
             return;
         }
-        self.miss_looks(self.analyzer.unseen_ps() - unseen, now);
-        self.last = now;
-        self.behind = 0;
+        let missed = self.analyzer.unseen_ps() - unseen;
+        if missed > 0 {
+            self.miss_looks(missed, now);
+            self.leave_unknown(missed);
+        }
+        self.come_to(now);
         let (lost, marked) = (u64::from(record.loses()), u64::from(record.flags & MARKED != 0));
         self.counts.records += 1;
         self.counts.dropped += lost;
@@ -178,8 +202,25 @@ impl LivePort {
     fn keep_to(&mut self, gap: u64, now: u64) {
         if self.last > 0 && now.saturating_sub(self.last) > gap {
             self.miss(Gap { from: self.last, to: now, why: State::Gap.name() });
+            self.leave_unknown(now - self.last);
             self.analyzer.interrupt();
         }
+    }
+
+    /// Adds a time without packets or looks [ps] to what is unknown.
+    #[cold]
+    fn leave_unknown(&mut self, ps: u64) {
+        *self.counts.unknown_ps.entry(State::Gap.name()).or_default() += ps;
+    }
+
+    /// Notes the time of what is taken [ps].
+    #[inline]
+    fn come_to(&mut self, now: u64) {
+        if now > self.last {
+            self.before_last = self.last;
+            self.last = now;
+        }
+        self.behind = (0, 0);
     }
 
     /// Notes that nothing is known of a stretch of time.
@@ -235,8 +276,11 @@ impl LivePort {
     }
 
     fn count(&mut self, interval: &Interval) {
-        self.last = interval.end.ps();
-        self.behind = 0;
+        let now = interval.end.ps();
+        if self.last > 0 && now > self.last {
+            self.steps.misses(now - self.last);
+        }
+        self.come_to(now);
         self.counts.records += 1;
         let (lost, marked) = (interval.dropped.unwrap_or(0), interval.marked.unwrap_or(0));
         self.counts.dropped = self.counts.dropped.saturating_add(lost);
@@ -290,7 +334,7 @@ impl LivePort {
         }
     }
 
-    /// Time that counters leave unknown, by the reason [ps].
+    /// Time that is unknown, by the reason [ps].
     fn unknown(&self) -> BTreeMap<&'static str, u64> {
         let mut all = self.counts.unknown_ps.clone();
         for (why, ps) in self.analyzer.unknown_time() {
@@ -306,6 +350,7 @@ impl LivePort {
         self.counts.unknown_ps = counted.unknown_ps;
         self.analyzer = analyzer.after(&self.analyzer);
         self.last = self.last.saturating_sub(shift);
+        self.before_last = self.before_last.saturating_sub(shift);
         self.cell_ends = self.cell_ends.saturating_sub(shift);
     }
 }

@@ -488,3 +488,94 @@ fn a_line_that_is_too_long_is_one_wrong_row_and_ends_nothing() {
     let records: u64 = report["ports"].as_array().unwrap().iter().map(|port| port["records"].as_u64().unwrap()).sum();
     assert_eq!((report["refused"].as_u64(), records), (Some(1), text.lines().count() as u64 + 1), "{}", report["problems"]);
 }
+
+#[test]
+fn a_row_ahead_by_less_than_a_leap_makes_no_later_one_late_for_long() {
+    // Half a minute ahead: no leap, as nothing may come as long; but sixteen rows go on where the port was before.
+    let text = ticks(1_700_000_000, 1_000, |i, port| (i == 300 && port == 0).then_some(1_700_000_033_000));
+    let mut live = live(json!({}));
+    live.push(format!("{NAMES}{text}").as_bytes()).unwrap();
+    live.end().unwrap();
+    assert_eq!(counts(&live, 0, TIMES), [985, 15, 0, 1, 10], "of the burst there one row is left");
+    assert_eq!(counts(&live, 1, TIMES), [1_000, 0, 0, 0, 10], "the other port goes on");
+    assert_eq!(live.report()["latest_ps"], json!(10_990_000_000_000_u64), "the strip is not moved");
+}
+
+#[test]
+fn a_port_whose_rows_are_late_or_are_missing_is_unknown_by_now() {
+    let now = |live: &Live| -> Vec<Value> {
+        live.report()["ports"].as_array().unwrap().iter().map(|port| port["unknown_now"].clone()).collect()
+    };
+    let mut stream = live(json!({}));
+    stream.push(format!("{NAMES}{}", ticks(1_700_000_000, 500, |_, _| None)).as_bytes()).unwrap();
+    (0..2).for_each(|_| stream.settle().unwrap());
+    assert_eq!(now(&stream), [Value::Null, Value::Null]);
+    // A clock that is set back by less than a leap: what comes may be a repetition, and counts once.
+    stream.push(ticks(1_700_000_001, 100, |_, _| None).as_bytes()).unwrap();
+    assert_eq!(now(&stream), [json!("late"), json!("late")]);
+    assert_eq!(
+        (counts(&stream, 0, TIMES)[..2].to_vec(), &stream.report()["ports"][0]["open_since_ps"]),
+        (vec![500, 100], &Value::Null)
+    );
+    // One port goes on, the other one does not: from ten steps and a column of the strip on nothing is known of it.
+    let one = ticks(1_700_000_005, 200, |_, _| None).replace("eth1", "eth2");
+    let (at_once, rest) = one.split_at(one.len() / 2);
+    stream.push(at_once.as_bytes()).unwrap();
+    assert_eq!(now(&stream)[..2], [Value::Null, json!("late")]);
+    stream.push(rest.as_bytes()).unwrap();
+    assert_eq!(now(&stream)[..2], [Value::Null, json!("late")]);
+    stream.push(b"1700000007000,eth1,0\n").unwrap();
+    assert_eq!(now(&stream), [const { Value::Null }; 3]);
+    stream.push(ticks(1_700_000_007, 200, |_, _| None).replace("eth1", "eth2").as_bytes()).unwrap();
+    assert_eq!(now(&stream), [Value::Null, json!("gap"), Value::Null]);
+    let port = &stream.report()["ports"][1];
+    assert_eq!(
+        (&port["unknown_ps"], port["gap_ps"].as_u64()),
+        (&json!({ "gap": 2_010_000_000_000_u64 }), Some(2_010_000_000_000))
+    );
+}
+
+#[test]
+fn wrong_rows_name_no_ports_and_one_port_too_many_costs_no_other() {
+    let mut text = String::new();
+    for i in 0..2_u64 {
+        (0..5_200).for_each(|port| writeln!(text, "{},p{port},0", 1 + i).unwrap());
+    }
+    let mut live = live(json!({}));
+    // More than four thousand wrong rows, each of which would be a port.
+    live.push(NAMES.as_bytes()).unwrap();
+    live.push((0..2_100).map(|i| format!("soon,x{i},0\n1,y{i},soon\n")).collect::<String>().as_bytes()).unwrap();
+    live.push(text.as_bytes()).unwrap();
+    live.end().unwrap();
+    let report = live.report();
+    let ports = report["ports"].as_array().unwrap();
+    assert_eq!((ports.len(), ports.iter().filter(|port| port["records"] == 2).count()), (4_096, 4_096));
+    assert_eq!(report["refused"], json!(4_200 + 2 * (5_200 - 4_096)));
+    let problems = report["problems"].to_string();
+    assert!(problems.contains("is one port too many: 4096 are accepted"), "{problems}");
+}
+
+#[test]
+fn what_counters_contradict_is_told_with_the_time_that_it_leaves_unknown() {
+    let mut text = String::from("t,p,b\n");
+    (0..40).for_each(|i| writeln!(text, "{i},eth0,{}", if i < 20 { 1_000 } else { 2_000_000_000_u64 }).unwrap());
+    let mut live = live(json!({ "columns": "time=t:s,port=p,bytes=b:since", "rate": "10Gbps", "above": null }));
+    live.push(text.as_bytes()).unwrap();
+    live.end().unwrap();
+    let report = live.report();
+    assert_eq!(report["ports"][0]["unknown_ps"], json!({ "contradicting": 20 * SECOND as u64 }));
+    let said = report["contradictions"][0].as_array().unwrap();
+    assert_eq!((said.len(), &said[0], &said[1]), (4, &json!("counters_above_line"), &json!("eth0")));
+    assert!(said[2].as_str().unwrap().starts_with("20 intervals above what the line carries: 2 GB within 1 s"), "{said:?}");
+}
+
+#[test]
+fn a_dense_stream_that_leaps_says_so_and_a_sparse_one_does_not() {
+    for (rows, leaps) in [(ticks(1_700_000_000, 500, |_, _| None), 1), ("1700000000000,eth0,0\n1700000030000,eth0,0\n".into(), 0)]
+    {
+        let mut live = live(json!({}));
+        live.push(format!("{NAMES}{rows}{}", ticks(1_700_003_600, 9, |_, _| None)).as_bytes()).unwrap();
+        live.end().unwrap();
+        assert_eq!((live.report()["leaps"].as_u64(), live.report()["ports"][1]["far"].as_u64()), (Some(leaps), Some(0)));
+    }
+}

@@ -408,3 +408,33 @@ fn netflow_9_in_datagrams_is_that_of_a_file() {
     assert_eq!((report["refused"].as_u64(), records(&live)), (Some(1), 1), "{report}");
     assert!(report["problems"][0].as_str().unwrap().contains("set 256: '900' is no length of a set"), "{report}");
 }
+
+#[test]
+fn a_capture_most_of_which_is_wrong_is_refused_at_its_end_as_by_an_analysis() {
+    for (wrong, refused) in [(59, None), (60, Some("60 of 120 datagrams are wrong"))] {
+        let mut frames = Vec::new();
+        for (i, whole) in (0..).zip(sflow(60)) {
+            frames.push((1_000_000 * i, telemetry::datagram((9_000, 6_343), &whole)));
+            if i < wrong {
+                frames.push((1_000_000 * i + 1, telemetry::datagram((9_000, 6_343), &whole[..whole.len() - 9])));
+            }
+        }
+        let bytes = telemetry::pcap(&frames);
+        let of_file = report(&Folder::new().file("s.pcap", &bytes), r#"{"rate": "10Gbps"}"#);
+        let mut live = live(&json!({}));
+        for part in bytes.chunks(1_000) {
+            live.push(part).unwrap();
+            live.settle().unwrap();
+        }
+        assert_eq!((records(&live), live.report()["refused"].as_u64()), (59, Some(wrong.into())), "what can be read is");
+        let of_stream = live.end().map_err(|problems| problems[0].to_string());
+        match refused {
+            Some(said) => assert!(of_stream.unwrap_err().contains(said) && of_file.unwrap_err().contains(said)),
+            None => assert!(of_stream.is_ok() && of_file.is_ok()),
+        }
+        assert_eq!(live.report()["refused"].as_u64(), Some(wrong.into()), "the refusal is no row");
+        // The next file is read as if nothing had been.
+        live.push(&telemetry::pcap(&[(61_000_000, telemetry::datagram((9_000, 6_343), &sflow(61)[60]))])).unwrap();
+        assert!(live.reopen().is_ok());
+    }
+}

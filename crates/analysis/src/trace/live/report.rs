@@ -1,0 +1,70 @@
+//! The present state of a stream, for those who watch it.
+
+use super::{By, Live, Slot};
+use crate::checks::Level;
+use crate::Fates;
+use serde_json::{json, Value};
+
+/// Contradictions that are shown.
+const SHOWN: usize = 3;
+
+impl Live {
+    /// What ports contradict up to now, the first few: code, port, words and advice.
+    fn contradictions(&self) -> Vec<Value> {
+        let watched = self.ports.iter().filter_map(|slot| if let Slot::Watched(port) = slot { Some(port) } else { None });
+        let doubts = watched.flat_map(|port| port.analyzer.contradictions()).filter(|found| found.level == Level::Doubt);
+        doubts.take(SHOWN).map(|found| json!([found.code, found.place, found.words, found.hint])).collect()
+    }
+
+    /// The present state: of the stream, and of each port.
+    pub fn report(&self) -> Value {
+        let origin_s = self.context.origin.seconds();
+        let known = self.known.as_ref();
+        let fates = known.map_or(Fates::ALL, |known| known.facts.fates);
+        let port = |(name, slot): (&String, &Slot)| {
+            let (counts, now) = match slot {
+                Slot::Ignored => return None,
+                Slot::Retired(counts) => ((**counts).clone(), None),
+                Slot::Watched(port) => (port.counted(), Some(port)),
+            };
+            let open = now.and_then(|port| port.analyzer.open_burst());
+            Some(json!({
+                "port": name,
+                "retired": now.is_none(),
+                "records": counts.records,
+                "dropped": fates.drops.then_some(counts.dropped),
+                "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
+                "peak_bytes": counts.peak_bytes,
+                "peak_at_least": counts.peak_at_least,
+                "late": counts.late,
+                "far": counts.far,
+                "set_back": counts.set_back,
+                "gaps": counts.gaps,
+                "gap_ps": counts.gap_ps,
+                "unknown_ps": counts.unknown_ps,
+                "unknown_now": now.and_then(|port| port.lost_since(self.clock.latest, self.watching.cell.ps())),
+                "bursts": counts.bursts,
+                "burst_ps": counts.burst_ps,
+                "queue_bytes": now.and_then(|port| port.queue),
+                "cell": now.and_then(|port| port.open_cell()).map(|cell| cell.told()),
+                "last_ps": now.map(|port| port.last),
+                "open_since_ps": open.map(|open| open.0),
+                "open_peak_bytes": open.map(|open| open.1),
+            }))
+        };
+        let refused = self.context.refused.as_ref();
+        json!({
+            "kind": known.map(|known| known.facts.kind),
+            "by": known.map(|known| if known.by == By::Rate { "rate" } else { "queue" }),
+            "origin_s": origin_s,
+            "latest_ps": self.clock.latest,
+            "refused": refused.map_or(0, |refused| refused.rows),
+            "problems": refused.map(|refused| refused.latest.iter().map(ToString::to_string).collect::<Vec<_>>()),
+            "leaps": self.leaps,
+            "contradictions": self.contradictions(),
+            "notes": self.context.notes,
+            "renewals": self.renewals,
+            "ports": self.context.ports.names().iter().zip(&self.ports).filter_map(port).collect::<Vec<_>>(),
+        })
+    }
+}

@@ -145,3 +145,119 @@ fn pauses_hold_a_fan_in_at_its_senders() {
     let line = 10_000_000 + 600_000 * 800;
     assert!((line..line + line / 6).contains(&last), "{last} of {line}");
 }
+
+/// Lost packets by reason.
+fn lost(world: World) -> std::collections::BTreeMap<String, usize> {
+    let mut lost = std::collections::BTreeMap::new();
+    for drop in &world.into_kept().expect("tables").drops {
+        *lost.entry(drop.reason.to_string()).or_default() += 1;
+    }
+    lost
+}
+
+/// Both uplinks of a leaf are dead from 100 to 200 us, and its ends know 10 us later each time: so long frames are lost on the wire, then for want of
+/// a route, and from then on none.
+#[test]
+fn a_leaf_without_uplinks_loses_what_it_sends_until_it_knows() {
+    let text = |events: &str| {
+        format!(
+            "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 1\nspines = 2\n\
+             host_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\nuplink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+             [failover]\ndetect = \"10us\"\nconverge = \"1ms\"\n[telemetry]\nsample = \"off\"\n{events}{}",
+            cbr(0, 1, 294_400)
+        )
+    };
+    let down = |link: &str| format!("[[events]]\nkind = \"down\"\nlinks = [\"{link}\"]\nstart = \"100us\"\nend = \"200us\"\n");
+    let world = ended(&text(&down("leaf0->spine*")));
+    assert_eq!(world.totals().sent, 200);
+    let all = lost(world);
+    // A frame takes 1.23 us: 8 in 10 us, 81 in 100 us. Two more are on the link when it fails, and one when it works again.
+    assert!((8..=12).contains(&all["link_lost"]) && (80..=83).contains(&all["no_route"]) && all.len() == 2, "{all:?}");
+    // With one of two uplinks dead a flow loses what it sends until its switch knows, or nothing.
+    let mut each = [0, 1].map(|spine| lost(ended(&text(&down(&format!("leaf0->spine{spine}"))))));
+    each.sort_by_key(|lost| lost.len());
+    assert!(each[0].is_empty() && each[1].len() == 1 && (8..=11).contains(&each[1]["link_lost"]), "{each:?}");
+}
+
+/// A NIC that asks for pauses of 100 us holds up its switch for as long; nothing is lost, and the frames leave behind it as they would have before.
+#[test]
+fn a_storm_of_pauses_takes_its_time() {
+    let set = |storm: &str| {
+        format!(
+            "[switch]\nbuffer = \"unlimited\"\nmechanisms.pfc = {{ memory = \"1MB\", classes = [0] }}\n[host]\n{storm}\n{}",
+            cbr(0, 1, 147_200)
+        )
+    };
+    let calm = ended(&star(2, &set("")));
+    let world = ended(&star(2, &set("storms = [{ hosts = [\"h1\"], classes = [0], start = \"10us\", end = \"110us\" }]")));
+    // One frame of 65,535 quanta, which last 3.4 ms, and one of none.
+    assert_eq!((world.counter("pfc", "frames_received"), world.totals().dropped), (2, 0));
+    let later = world.now().ps() - calm.now().ps();
+    assert!(later.abs_diff(100_000_000) <= 2 * FULL, "{later}");
+}
+
+/// The class that goes first is not held up by the other for longer than a frame, and the other leaves behind it.
+#[test]
+fn a_strict_class_waits_for_one_frame_at_most() {
+    let set = "[switch]\nbuffer = \"unlimited\"\nscheduling = { kind = \"strict\", classes = 2 }\n\
+               [transport]\nkind = \"tcp\"\nhandshake = false\ninitial_window = 1000\nrto_initial = \"1s\"\n";
+    let with = |class: u32, text: String| format!("{text}class = {class}\n");
+    let text = star(3, &format!("{set}{}{}", with(0, flow(0, 2, 100_000)), with(1, flow(1, 2, 100_000))));
+    let kept = ended(&text).into_kept().expect("tables");
+    let later = |class: usize| {
+        let flow = &kept.flows[class];
+        flow.finish_ps.expect("complete") - flow.start_ps - flow.ideal_ps
+    };
+    let (first, second) = if later(0) < later(1) { (later(0), later(1)) } else { (later(1), later(0)) };
+    assert!(first <= FULL, "{first}");
+    // It leaves when the 69 frames of the other have.
+    assert!(second.abs_diff(69 * FULL) <= 2 * FULL, "{second}");
+}
+
+/// Interrupts that are coalesced keep the last segment of a flow for their delay; a host's processing is part of the ideal time.
+#[test]
+fn a_host_keeps_what_it_receives_for_its_delay() {
+    let set = |host: &str| {
+        let tcp = "[transport]\nkind = \"tcp\"\nhandshake = false\nrto_initial = \"1s\"\n";
+        let kept = ended(&star(2, &format!("[host]\n{host}\n{tcp}{}", flow(0, 1, 1_000)))).into_kept().expect("tables");
+        let flow = &kept.flows[0];
+        (flow.finish_ps.expect("complete") - flow.start_ps - flow.ideal_ps, flow.ideal_ps)
+    };
+    let (none, ideal) = set("");
+    assert_eq!((none, set("processing_delay = \"3us\"")), (0, (0, ideal + 3_000_000)));
+    assert_eq!(set("receive = { kind = \"napi\", interrupt_delay = \"8us\" }"), (8_000_000, ideal));
+}
+
+/// A burst of 40 segments into a queue of ten of the host's own: the queue and the wire take eleven, one is refused and stays with its sender, and all arrive.
+#[test]
+fn a_full_queue_of_the_host_refuses_a_segment_and_loses_none() {
+    let set = "[host]\nnic = { kind = \"fifo\", txqueuelen = 10 }\n[transport]\nkind = \"tcp\"\nprofile = \"linux\"\nhandshake = false\n\
+               tso = false\nsmall_queues = false\ninitial_window = 1000\n";
+    let kept = ended(&star(2, &format!("{set}{}", flow(0, 1, 40 * 1_448)))).into_kept().expect("tables");
+    let flow = &kept.flows[0];
+    assert_eq!((flow.delivered_bytes, flow.retransmits, flow.timeouts), (40 * 1_448, 0, 0));
+    let reasons: Vec<String> = kept.drops.iter().map(|drop| drop.reason.to_string()).collect();
+    assert!(!reasons.is_empty() && reasons.len() < 30 && reasons.iter().all(|reason| reason == "txqueue_full"), "{reasons:?}");
+}
+
+/// Trimming keeps the headers of what has no room: the receiver asks for each again, and no sender waits for its timer.
+#[test]
+fn what_is_trimmed_is_sent_again_without_a_timeout() {
+    let run = |mechanism: &str, nack: bool| {
+        let set = format!(
+            "[switch]\nbuffer = {{ kind = \"static\", per_port = \"8 packets\" }}\n{mechanism}\n\
+             [transport]\nkind = \"tcp\"\nhandshake = false\ninitial_window = 1000\ntrim_nack = {nack}\n"
+        );
+        ended(&star(4, &format!("{set}{}{}{}", flow(0, 3, 29_000), flow(1, 3, 29_000), flow(2, 3, 29_000))))
+    };
+    let timeouts = |world: World| world.into_kept().expect("tables").flows.iter().map(|flow| flow.timeouts).sum::<u32>();
+    let plain = run("", false);
+    // 20 or 21 segments leave while 60 come, and eight wait.
+    assert!(plain.totals().dropped >= 30, "{:?}", plain.totals());
+    assert!(timeouts(plain) > 0);
+    let world = run("mechanisms.trimming = {}", true);
+    let trimmed = world.counter("trimming", "trimmed");
+    // Two of three from the ninth on; in a round trip of some six frames the first NACKs halve windows, else there would be 33.
+    assert!((12..=33).contains(&trimmed) && world.totals().dropped == 0, "{trimmed} {:?}", world.totals());
+    assert_eq!(timeouts(world), 0);
+}

@@ -553,6 +553,67 @@ mod tests {
         assert_eq!(s.take_arrivals(at(180)).newest, Some((at(120), 2000)));
     }
 
+    /// Segments sent at one time are in the order of their numbers: those before the newest arrival count as sent before it, those behind it
+    /// do not. Source: RFC 8985 §6.2 step 2 (RACK_sent_after).
+    #[test]
+    fn segments_sent_at_one_time_are_in_the_order_of_their_numbers() {
+        let mut s = Segments::new(0);
+        (1..=4).for_each(|i| s.sent(at(1), 1000 * i));
+        s.arrived(&known(101), 2000, 3000);
+        let newest = s.take_arrivals(at(101)).newest.expect("an arrival");
+        assert_eq!(newest, (at(1), 3000));
+        assert_eq!(s.find_lost(at(101), newest, Span::from_us(101)), Some(Span::from_us(1)));
+        assert_eq!((s.found_lost(), s.next_lost()), (0, None));
+        // A segment is lost when nothing remains of its time, not only afterwards. Source: RFC 8985 §6.2 step 5 (remaining <= 0).
+        assert_eq!(s.find_lost(at(102), newest, Span::from_us(101)), None);
+        assert_eq!((s.found_lost(), s.next_lost(), s.pipe(4000)), (2000, Some((0, 1000)), 1000));
+    }
+
+    /// A retransmission is judged by its own time, not by that of the original. Source: RFC 8985 §5.2 (xmit_ts).
+    #[test]
+    fn a_retransmission_is_lost_by_its_own_time() {
+        let mut s = four();
+        s.arrived(&known(103), 3000, 4000);
+        let newest = s.take_arrivals(at(103)).newest.expect("an arrival");
+        s.sent_again(at(50), 0, 1000); // a probe
+        assert_eq!(s.find_lost(at(103), newest, Span::from_us(99)), None);
+        assert_eq!((s.found_lost(), s.next_lost()), (2000, Some((1000, 2000))));
+        s.sent(at(104), 5000);
+        s.arrived(&known(204), 4000, 5000);
+        let newest = s.take_arrivals(at(204)).newest.expect("an arrival");
+        assert_eq!(s.find_lost(at(204), newest, Span::from_us(155)), Some(Span::from_us(1)));
+        assert_eq!((s.found_lost(), s.again()), (2000, 1000));
+        assert_eq!(s.find_lost(at(205), newest, Span::from_us(155)), None);
+        assert_eq!((s.found_lost(), s.again(), s.next_lost(), s.pipe(5000)), (3000, 0, Some((0, 1000)), 0));
+    }
+
+    /// Losses that a switch has named are kept apart from those that were found: the window is reduced for each kind once. Source:
+    /// [`Segments::found_lost`].
+    #[test]
+    fn named_losses_are_no_found_ones() {
+        let mut s = four();
+        assert_eq!(s.name_lost(0, 1000, false), Some((1000, false)));
+        assert_eq!((s.found_lost(), s.next_lost(), s.next_at_once(), s.pipe(4000)), (0, Some((0, 1000)), None, 3000));
+        assert_eq!(s.name_lost(0, 1000, true), Some((0, false)), "it waits already");
+        assert_eq!(s.name_lost(2000, 3000, true), Some((1000, false)));
+        assert_eq!((s.next_lost(), s.next_at_once(), s.pipe(4000)), (Some((0, 1000)), Some((2000, 3000)), 2000));
+        s.sent_again(at(5), 2000, 3000);
+        assert_eq!((s.next_at_once(), s.pipe(4000), s.again()), (None, 3000, 1000));
+        // The retransmission is lost, too, and nobody says so: it is found, as are those that were not named.
+        s.lose_old(at(200), Span::from_us(1));
+        assert_eq!((s.found_lost(), s.again(), s.pipe(4000)), (3000, 0, 0));
+        assert_eq!(s.next_lost(), Some((0, 1000)), "named, and never sent again");
+        // Now it is named.
+        s.sent_again(at(201), 2000, 3000);
+        assert_eq!((s.pipe(4000), s.name_lost(2000, 3000, true)), (1000, Some((1000, true))));
+        assert_eq!((s.found_lost(), s.again(), s.next_at_once(), s.pipe(4000)), (2000, 0, Some((2000, 3000)), 0));
+        s.arrived(&known(210), 2000, 3000);
+        assert_eq!((s.found_lost(), s.next_at_once(), s.pipe(4000)), (2000, None, 0));
+        assert_eq!(s.name_lost(2000, 3000, true), None, "it has arrived");
+        s.acknowledged(&known(220), 2000);
+        assert_eq!((s.found_lost(), s.next_lost(), s.pipe(4000)), (1000, Some((3000, 4000)), 0));
+    }
+
     /// One byte as the RFCs see it.
     #[derive(Clone, Copy, Default)]
     struct Byte {

@@ -328,7 +328,7 @@ pub trait TransportParams: Default {
 
     /// True if the transport sends ECN-capable packets.
     fn uses_ecn(&self) -> bool {
-        false
+        self.needs_marks().is_some()
     }
 
     /// Name of the congestion control if it works by marks, so that drops instead of marks are a mistake.

@@ -483,3 +483,67 @@ impl TcpEndpoint {
         new()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Profile;
+    use crate::{Connection, Role};
+
+    fn linux() -> Tcp {
+        Tcp::new(Profile::Linux, crate::cc::CongestionControl::NewReno(fanin_params::defaults()))
+    }
+
+    fn reduced(cfg: &Tcp) -> Rack {
+        Rack { undo_from: Some(5_000), ..Rack::new(cfg) }
+    }
+
+    /// A reduction is undone where D-SACKs have reported all retransmissions, or the echo is of something sent before the first of them;
+    /// not where a switch has reported the loss. Source: Linux tcp_may_undo, RFC 3522 §3.2 (the echo is less, not equal).
+    #[test]
+    fn what_may_be_undone() {
+        let cfg = linux();
+        let may = |left, first_again, echo| {
+            let rack = Rack { undo_left: left, first_again, ..reduced(&cfg) };
+            let certain = Rack { certain: true, ..rack.clone() };
+            let none = Rack { undo_from: None, ..rack.clone() };
+            assert!(!certain.may_undo(echo) && !none.may_undo(echo));
+            rack.may_undo(echo)
+        };
+        assert!(may(Some(0), Some(100), Some(200)) && may(Some(0), Some(100), None));
+        assert!(may(Some(1), Some(100), Some(99)) && !may(Some(1), Some(100), Some(100)) && !may(Some(1), Some(100), Some(101)));
+        assert!(!may(Some(1), Some(100), None) && !may(None, Some(100), None));
+        assert!(may(None, None, None), "nothing has been sent again");
+        assert!(may(Some(1), Some(5), Some(u32::MAX - 5)) && !may(Some(1), Some(u32::MAX - 5), Some(5)), "clocks wrap");
+    }
+
+    /// A D-SACK counts for the segments that it covers, where it ends above the beginning of the reduction. Source: Linux tcp_check_dsack
+    /// (after(end_seq_0, undo_marker)).
+    #[test]
+    fn d_sacks_count_retransmissions_that_were_needless() {
+        let cfg = linux();
+        let conn = Connection {
+            role: Role::Initiator,
+            open: true,
+            iss: 0,
+            irs: 0,
+            ts_offset: 0,
+            mtu: cfg.mtu,
+            ip: fanin_packet::IpVersion::V4,
+        };
+        let tcp = TcpEndpoint::new(&cfg, conn, Time::ZERO);
+        let mss = u64::from(tcp.w.mss);
+        let left = |before, dsack| {
+            let mut rack = Rack { undo_left: before, ..reduced(&cfg) };
+            tcp.note_dsack(&mut rack, &RackNews { dsack, ..RackNews::default() });
+            rack.undo_left
+        };
+        assert_eq!(left(Some(3), Some((5_000, 5_000 + mss))), Some(2));
+        assert_eq!(left(Some(3), Some((5_000, 5_000 + 2 * mss))), Some(1));
+        assert_eq!(left(Some(3), Some((5_000, 5_001 + mss))), Some(1), "a part of a segment counts as one");
+        assert_eq!(left(Some(1), Some((5_000, 5_000 + 3 * mss))), Some(0));
+        assert_eq!(left(Some(3), Some((4_000, 5_000))), Some(3), "what was acknowledged before the reduction");
+        assert_eq!(left(Some(3), Some((4_000, 5_001))), Some(2));
+        assert_eq!((left(Some(3), None), left(None, Some((5_000, 6_000)))), (Some(3), None));
+    }
+}

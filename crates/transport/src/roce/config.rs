@@ -135,9 +135,9 @@ impl Roce {
         self.message.unwrap_or(LONGEST).get().div_ceil(u64::from(self.mtu))
     }
 
-    /// Headers of a full packet in the middle of a message.
-    fn data_header(&self) -> RoceHeader {
-        RoceHeader { op: RoceOp::WriteMiddle, reth: self.selective(), ..RoceHeader::default() }
+    /// Headers of a full packet that is not the first one of its message.
+    pub(super) fn data_header(&self) -> RoceHeader {
+        RoceHeader { reth: self.selective(), ..RoceHeader::default() }
     }
 
     /// Length of the headers of the longest packet.
@@ -271,15 +271,107 @@ impl TransportParams for Roce {
         all.into_iter().filter_map(|(key, class)| Some((key, class?))).collect()
     }
 
-    fn uses_ecn(&self) -> bool {
-        self.needs_marks().is_some()
-    }
-
     fn needs_marks(&self) -> Option<&'static str> {
         self.congestion_control.needs().marks
     }
 
     fn marks_by_curve(&self) -> bool {
         self.congestion_control.needs().curve
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_params::defaults;
+    use fanin_units::BitRate;
+
+    fn with(congestion_control: RoceControl) -> Roce {
+        Roce { congestion_control, ..Roce::default() }
+    }
+
+    fn selective(cfg: Roce) -> Roce {
+        Roce { recovery: RoceRecovery::SelectiveRepeat(defaults()), ..cfg }
+    }
+
+    /// Each control can be tried, with its own table, and under its own name.
+    #[test]
+    fn every_control_has_a_trial() {
+        let at = Ground { rate: BitRate::from_gbps(100), rtt: Span::from_us(10), buffer: None, marks: None };
+        let trials = Roce::trials("roce", &[], &at);
+        let kinds: Vec<_> = trials.iter().map(|trial| trial.kind).collect();
+        assert_eq!(kinds, ["none", "hpcc", "powertcp", "theta_powertcp", "dcqcn", "timely", "swift"]);
+        for trial in &trials {
+            let (path, table) = &trial.settings[0];
+            assert_eq!((trial.part, path.as_str()), ("transport.congestion_control", "transport"));
+            let begins = format!("{{ kind = \"roce\", congestion_control = {{ kind = {:?}", trial.kind);
+            assert!(table.starts_with(&begins) && table.ends_with(" } }"), "{table}");
+            let unmarked = trial.settings[1..].iter().any(|(path, value)| path == "switch.marking" && value == "\"none\"");
+            assert_eq!(unmarked, trial.kind != "dcqcn", "DCQCN alone works by marks: {:?}", trial.settings);
+        }
+    }
+
+    /// An acknowledgment is UDP 8, BTH 12, AETH 4 and ICRC 4. Source: IBTA §9.2, Annex A17. Selective repeat names the packet
+    /// that came early, and Swift says how long it waited: 4 B each.
+    #[test]
+    fn the_longest_acknowledgment_has_what_recovery_and_control_add() {
+        let swift = || with(RoceControl::Swift(defaults()));
+        let cases = [(Roce::default(), 28), (swift(), 32), (selective(Roce::default()), 32), (selective(swift()), 36)];
+        for (cfg, bytes) in cases {
+            assert_eq!([IpVersion::V4, IpVersion::V6].map(|ip| cfg.longest_header(ip)), [20 + bytes, 40 + bytes]);
+        }
+    }
+
+    /// DCQCN alone works by marks, and its data alone is ECN-capable. Source: DCQCN §3.1.
+    #[test]
+    fn data_is_capable_of_ecn_where_the_control_works_by_marks() {
+        let dcqcn = with(RoceControl::Dcqcn(defaults()));
+        assert_eq!((dcqcn.needs_marks(), dcqcn.uses_ecn(), dcqcn.marks_by_curve()), (Some("DCQCN"), true, true));
+        let others = [
+            RoceControl::Hpcc(defaults()),
+            RoceControl::PowerTcp(defaults()),
+            RoceControl::Timely(defaults()),
+            RoceControl::Swift(defaults()),
+        ];
+        for cfg in others.map(with) {
+            assert_eq!((cfg.needs_marks(), cfg.uses_ecn(), cfg.marks_by_curve()), (None, false, false));
+        }
+    }
+
+    /// 4.096 us · 2^n. Source: IBTA §9.7.6.1.3, where 31 stands for 8,800 s.
+    #[test]
+    fn timeouts_and_sizes_are_those_of_the_standard() {
+        assert_eq!([1, 14].map(local_ack_timeout), [Span::from_ns(8_192), Span::from_ns(67_108_864)]);
+        assert_eq!(local_ack_timeout(31), Span::from_ns(4_096 << 31));
+        let [back, repeat] = [Roce::default(), selective(Roce::default())];
+        let fails = |cfg: &Roce| cfg.fails_after().map(|fails| (fails.timer.key, fails.timer.value, fails.times, fails.raise));
+        let of_back = ("recovery.ack_timeout", Span::from_ns(67_108_864), 8, "recovery.ack_timeout");
+        assert_eq!(fails(&back), Some(of_back), "seven retransmissions, and the eighth timeout ends it");
+        let of_repeat = ("recovery.rto_low", Span::from_us(100), 8, "recovery.rto_low and rto_high");
+        assert_eq!(fails(&repeat), Some(of_repeat));
+        // The first packet has an RETH of 16 B; with selective repeat every one has.
+        let shapes = [&back, &repeat].map(|cfg| cfg.shape(IpVersion::V4));
+        assert_eq!(shapes.map(|shape| (shape.payload, shape.header, shape.first)), [(1_024, 24, 16), (1_024, 40, 0)]);
+        assert_eq!([&back, &repeat].map(|cfg| cfg.mtu(IpVersion::V4)), [20 + 40 + 1_024; 2]);
+        let three = Roce { message: Some(Bytes(3_072)), ..Roce::default() };
+        assert_eq!([&back, &three].map(|cfg| cfg.largest_message()), [Some(Bytes(1 << 31)), Some(Bytes(3_072))]);
+    }
+
+    /// What `check` warns of: losses and reordering hurt go-back-N alone; a burst is one if it is longer than a packet.
+    #[test]
+    fn what_a_queue_pair_says_of_itself() {
+        let [back, repeat] = [Roce::default(), selective(Roce::default())];
+        let remedy = Some("recovery = \"selective_repeat\"");
+        assert_eq!([back.wants_lossless(), back.wants_order(), repeat.wants_lossless()], [remedy, remedy, None]);
+        let burst = |bytes| Roce { burst: Some(Bytes(bytes)), ..Roce::default() }.burst();
+        assert_eq!([back.burst(), burst(1_024), burst(1_025)], [None, None, Some(("burst", Bytes(1_025)))]);
+        let window = Roce { window: RoceWindow::Fixed(FixedRoceWindow { size: Bytes(5_000) }), ..Roce::default() };
+        assert_eq!([&back, &window].map(|cfg| cfg.first_window(IpVersion::V4)), [u64::MAX, 5_000]);
+        assert_eq!(back.other_classes(), []);
+        let classes = Roce { cnp_class: Some(6), ack_class: Some(5), ..Roce::default() };
+        assert_eq!(classes.other_classes(), [("ack_class", 5), ("cnp_class", 6)]);
+        assert!(back.ecn_remedy().is_some_and(|remedy| remedy.contains("congestion_control") && remedy.contains("\"dcqcn\"")));
+        assert_eq!(classes.clone().with_mtu_less(100), classes, "stamps make frames longer");
+        assert_eq!((back.needs_telemetry(), with(RoceControl::Hpcc(defaults())).needs_telemetry()), (None, Some("HPCC")));
     }
 }

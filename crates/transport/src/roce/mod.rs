@@ -11,6 +11,8 @@ mod messages;
 mod receiver;
 mod sender;
 mod telemetry;
+#[cfg(test)]
+mod tests;
 
 pub use config::{BdpWindow, FixedRoceWindow, GoBackN, NoRoceWindow, Roce, RoceRecovery, RoceWindow, SelectiveRepeat};
 
@@ -59,7 +61,7 @@ fn lines<T>(of: &T, fetch: impl Fn(*const u8)) {
 
 impl RoceEndpoint {
     fn new(cfg: &Roce, place: &Place, side: usize, origins: [u32; 2]) -> Self {
-        let full = RoceHeader { op: RoceOp::WriteMiddle, reth: cfg.selective(), ..RoceHeader::default() }.bytes() + cfg.mtu;
+        let full = cfg.data_header().bytes() + cfg.mtu;
         let path = Path {
             line_rate: place.rates[side],
             base_rtt: place.base_rtt,

@@ -244,4 +244,47 @@ mod tests {
             assert!(matches!(header, Header::Roce(roce) if roce.waited == wanted), "{header:?}");
         }
     }
+
+    /// A marked packet is notified at once if the last notification left N ago; an acknowledgment and a notification are due each by
+    /// itself, in this order. Source: DCQCN §3.1 (no CNP in the last N microseconds).
+    #[test]
+    fn a_mark_at_the_end_of_the_interval_is_notified_at_once() {
+        let cfg = Roce { congestion_control: RoceControl::Dcqcn(defaults()), ..Roce::default() };
+        let mut receiver = Receiver::new(&cfg, 0);
+        let mut arrive = |us, psn, ack_request| {
+            let now = Time::ZERO + Span::from_us(us);
+            let data = RoceHeader { psn, ack_request, ..RoceHeader::default() };
+            let envelope = Envelope { payload: 1_024, ecn: Ecn::Ce, ..Envelope::default() };
+            receiver.on_data(&cfg, now, Span::ZERO, (&envelope, &data), &mut Stats::default());
+            let mut ops = Vec::new();
+            while receiver.due(now) {
+                let (mut envelope, mut header) = (Envelope::default(), Header::default());
+                assert!(receiver.poll(&cfg, now, &mut Stats::default(), &mut envelope, &mut header));
+                ops.extend(if let Header::Roce(roce) = header { Some(roce.op) } else { None });
+            }
+            ops
+        };
+        assert_eq!(arrive(0, 0, true), [RoceOp::Acknowledge, RoceOp::Notification]);
+        assert_eq!(arrive(49, 1, true), [RoceOp::Acknowledge]);
+        assert_eq!(arrive(50, 2, false), [RoceOp::Notification], "of the mark before");
+        assert_eq!(arrive(100, 3, false), [RoceOp::Notification]);
+    }
+
+    /// A packet that comes early twice is a duplicate, and what is due now needs no timeout.
+    #[test]
+    fn an_early_packet_that_comes_twice_is_a_duplicate() {
+        let recovery = super::super::config::RoceRecovery::SelectiveRepeat(defaults());
+        let cfg = Roce { recovery, congestion_control: RoceControl::Dcqcn(defaults()), ..Roce::default() };
+        let (mut receiver, mut stats) = (Receiver::new(&cfg, 0), Stats::default());
+        let mut arrive = |psn, ecn| {
+            let envelope = Envelope { payload: 1_024, ecn, ..Envelope::default() };
+            let data = RoceHeader { psn, ..RoceHeader::default() };
+            let bytes = receiver.on_data(&cfg, Time::ZERO, Span::ZERO, (&envelope, &data), &mut stats);
+            (bytes, stats.duplicate_bytes, receiver.next_timeout())
+        };
+        assert_eq!(arrive(2, Ecn::Ect0), (0, 0, Time::MAX));
+        assert_eq!(arrive(2, Ecn::Ect0), (0, 1_024, Time::MAX));
+        assert_eq!(arrive(1, Ecn::Ce), (0, 1_024, Time::MAX), "the notification is due at once");
+        assert_eq!(arrive(0, Ecn::Ect0), (3 * 1_024, 1_024, Time::MAX));
+    }
 }

@@ -269,7 +269,7 @@ impl Sender {
         let named = self.packet_of(ack.psn);
         let negative = ack.syndrome == Syndrome::SequenceError;
         let until = if negative { named } else { named.wrapping_add(1) };
-        if until > self.high || until.wrapping_add(MOST_OUTSTANDING) < self.una {
+        if until > self.high {
             return Outcome::Nothing; // of a packet that never left
         }
         let early = ack.early.map(|psn| self.packet_of(psn)).filter(|packet| (self.una..self.high).contains(packet));
@@ -387,11 +387,7 @@ impl Sender {
 
     /// Restarts the timeout, which runs from the last progress on while packets are outstanding.
     fn set_timeout(&mut self, cfg: &Roce) {
-        self.timeout_at = if self.high > self.una && self.nxt > self.una {
-            self.waits_since.saturating_add(self.timeout(cfg))
-        } else {
-            Time::MAX
-        };
+        self.timeout_at = if self.nxt > self.una { self.waits_since.saturating_add(self.timeout(cfg)) } else { Time::MAX };
     }
 
     fn timeout(&self, cfg: &Roce) -> Span {
@@ -563,6 +559,140 @@ mod tests {
         assert_eq!((rate, rtt), (BitRate::from_gbps(10), Span::from_ps(20_000_000 - 5_000)));
     }
 
+    /// What never left cannot have arrived: such an acknowledgment is dropped. Source: IBTA §9.7.5.
+    #[test]
+    fn acknowledgments_of_what_never_left_are_dropped() {
+        let cfg = Roce::default();
+        for (syndrome, first_unsent) in [(Syndrome::Ack, 4), (Syndrome::SequenceError, 5)] {
+            let mut sender = after_four(&cfg);
+            assert_eq!(acknowledge(&mut sender, &cfg, syndrome, first_unsent, None), Outcome::Nothing);
+            assert_eq!(acknowledge(&mut sender, &cfg, syndrome, 1_000, None), Outcome::Nothing);
+            assert_eq!((sender.una, sender.nxt, sender.retries, sender.sent.len()), (0, 4, 0, 4));
+            assert_eq!(acknowledge(&mut sender, &cfg, syndrome, first_unsent - 1, None), Outcome::Acknowledged);
+            assert_eq!((sender.una, sender.sent.len()), (4, 0), "of the last one that left");
+        }
+    }
+
+    /// A second acknowledgment of what has been acknowledged changes nothing. Source: IBTA §9.7.5.
+    #[test]
+    fn old_acknowledgments_change_nothing() {
+        let cfg = Roce::default();
+        let mut sender = after_four(&cfg);
+        assert_eq!(acknowledge(&mut sender, &cfg, Syndrome::Ack, 2, None), Outcome::Acknowledged);
+        for packet in [0, 2] {
+            assert_eq!(acknowledge(&mut sender, &cfg, Syndrome::Ack, packet, None), Outcome::Nothing);
+            assert_eq!((sender.una, sender.nxt, sender.sent.len()), (3, 4, 1));
+        }
+    }
+
+    fn poll_at(sender: &mut Sender, cfg: &Roce, ps: u64) -> bool {
+        let (mut envelope, mut header) = (Envelope::default(), Header::default());
+        sender.poll(cfg, Time::from_ps(ps), &mut Stats::default(), &mut envelope, &mut header)
+    }
+
+    /// The RTT of a packet that was sent again is not measured (Karn), and that of its neighbours is.
+    #[test]
+    fn a_retransmission_is_noted_of_its_own_packet() {
+        let cfg = Roce::default();
+        let mut sender = after_four(&cfg);
+        acknowledge(&mut sender, &cfg, Syndrome::SequenceError, 2, None);
+        assert!(poll_at(&mut sender, &cfg, 21_000_000));
+        let noted: Vec<_> = sender.sent.iter().map(|sent| (sent.at.ps(), sent.again)).collect();
+        assert_eq!(noted, [(21_000_000, true), (5_000, false)]);
+        assert_eq!((sender.una, sender.nxt, sender.high), (2, 3, 4));
+        let later = Time::from_ps(22_000_000);
+        assert_eq!(sender.measure(later, Some(2)), None);
+        assert_eq!(sender.measure(later, Some(3)), Some(Span::from_ps(22_000_000 - 5_000)));
+    }
+
+    /// Sequence numbers of half of all are outstanding at most. Source: IBTA §9.7.2.
+    #[test]
+    fn half_of_all_numbers_may_be_outstanding() {
+        let mut sender = after_four(&Roce::default());
+        let mut room = |nxt| {
+            sender.nxt = nxt;
+            sender.has_room()
+        };
+        assert!(room((1 << 23) - 1) && !room(1 << 23));
+    }
+
+    /// The timeout runs from the first packet that is outstanding, and while one is. Source: IBTA §9.7.6.1.3.
+    #[test]
+    fn the_timeout_runs_from_the_first_outstanding_packet_on() {
+        let cfg = Roce::default();
+        let timeout = Span::from_ns(4_096 << 14);
+        let mut sender = after_four(&cfg);
+        assert!(poll_at(&mut sender, &cfg, 9_000_000));
+        assert_eq!(sender.timeout_at, Time::from_ps(5_000) + timeout);
+        acknowledge(&mut sender, &cfg, Syndrome::Ack, 4, None);
+        assert_eq!(sender.timeout_at, Time::MAX, "nothing is outstanding");
+        assert!(poll_at(&mut sender, &cfg, 30_000_000));
+        let at = Time::from_ps(30_000_000) + timeout;
+        assert_eq!(sender.timeout_at, at);
+        assert!(sender.on_timer(&cfg, at, &mut Stats::default()));
+        assert_eq!((sender.nxt, sender.timeout_at), (5, Time::MAX), "until the packet has left again");
+    }
+
+    /// A packet is sent again `retry_count` times, and the next negative acknowledgment without progress is one too many. Source: IBTA
+    /// §9.9.2.1.1.
+    #[test]
+    fn negative_acknowledgments_without_progress_are_counted() {
+        let cfg = Roce { retry_count: 2, ..Roce::default() };
+        let mut sender = after_four(&cfg);
+        let mut hear = |missing| {
+            let outcome = acknowledge(&mut sender, &cfg, Syndrome::SequenceError, missing, None);
+            (outcome, sender.retries)
+        };
+        assert_eq!([hear(0), hear(0)], [(Outcome::Nothing, 1), (Outcome::Nothing, 2)]);
+        assert_eq!(hear(1), (Outcome::Acknowledged, 0), "progress");
+        assert_eq!([hear(1), hear(1), hear(1)], [(Outcome::Nothing, 1), (Outcome::Nothing, 2), (Outcome::Failed, 3)]);
+    }
+
+    /// A notification that lowers no rate is no reduction.
+    #[test]
+    fn notifications_count_where_the_rate_falls() {
+        for (control, count) in [(RoceControl::None(defaults()), 0), (RoceControl::Dcqcn(defaults()), 1)] {
+            let mut sender = after_four(&Roce { congestion_control: control, ..Roce::default() });
+            let mut stats = Stats::default();
+            sender.on_cnp(Time::from_ps(6_000), &mut stats);
+            assert_eq!(stats.ecn_reductions, count);
+        }
+    }
+
+    /// HPCC takes telemetry from every acknowledgment: from a negative one without progress, and where no RTT is known. Source:
+    /// HPCC Algorithm 1 (NewAck).
+    #[test]
+    fn controls_see_negative_acknowledgments_and_those_without_an_rtt() {
+        let repeat = super::super::config::SelectiveRepeat { rto_low: Span::from_us(100), rto_high: Span::from_us(320), few: 3 };
+        let cfg = Roce {
+            congestion_control: RoceControl::Hpcc(defaults()),
+            recovery: RoceRecovery::SelectiveRepeat(repeat),
+            ..Roce::default()
+        };
+        // 10 Gb/s for 10 us are 12,500 B: so much waits, and a full line: U = 2. The window was twelve packets.
+        let expected = (12.0 * 1_024.0 * 0.95 / 2.0 + 80.0) as u64;
+        let sample = |us, tx_bytes| {
+            let at = Time::ZERO + Span::from_us(us);
+            HopSample { queue_bytes: 12_500, tx_bytes, at, rate: BitRate::from_gbps(10) }
+        };
+        let hear = |sender: &mut Sender, us, (syndrome, psn, early), telemetry: &[HopSample]| {
+            let ack = RoceHeader { op: RoceOp::Acknowledge, psn, syndrome, early, ..RoceHeader::default() };
+            let heard = Heard { at_end: Span::ZERO, telemetry, path: 7 };
+            sender.on_ack(&cfg, Time::ZERO + Span::from_us(us), &ack, &heard, &mut Stats::default())
+        };
+        let mut sender = after_four(&cfg);
+        hear(&mut sender, 20, (Syndrome::SequenceError, 0, Some(1)), &[sample(10, 0)]);
+        assert_eq!(sender.sending.window, 12 * 1_024);
+        assert_eq!(hear(&mut sender, 30, (Syndrome::SequenceError, 0, Some(2)), &[sample(20, 12_500)]), Outcome::Nothing);
+        assert_eq!(sender.sending.window, expected);
+
+        let mut sender = after_four(&cfg);
+        hear(&mut sender, 20, (Syndrome::SequenceError, 0, Some(1)), &[sample(10, 0)]);
+        assert!(poll_at(&mut sender, &cfg, 20_000_000), "packet 0 again");
+        assert_eq!(hear(&mut sender, 30, (Syndrome::Ack, 1, None), &[sample(20, 12_500)]), Outcome::Acknowledged);
+        assert_eq!((sender.sending.window, sender.rtt), (expected, Span::from_ps(20_000_000 - 5_000)));
+    }
+
     /// A packet that has arrived out of order is known to have, and what was sent before it is lost.
     #[test]
     fn an_early_packet_bounds_what_is_lost() {
@@ -582,6 +712,8 @@ mod tests {
         sender.steer(|_, sending| sending.rate = slow);
         sender.limiter.sent(Time::from_ps(5_000), 1_024, 1_106, slow);
         assert_eq!(sender.limiter.next(), Time::from_ps(5_000 + 1_106 * 8_000));
+        sender.steer(|_, sending| sending.rate = BitRate::from_mbps(500));
+        assert_eq!(sender.limiter.next(), Time::from_ps(5_000 + 1_106 * 16_000), "half the rate, twice the time");
         sender.steer(|_, sending| sending.rate = line);
         assert_eq!(sender.limiter.next(), Time::ZERO);
     }

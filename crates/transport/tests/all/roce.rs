@@ -193,6 +193,7 @@ fn a_write_becomes_messages_and_packets() {
     assert_eq!(acks[4].psn, net.headers(0)[4].psn);
     let (sent, got) = (net.ends[0].stats(), net.ends[1].stats());
     assert_eq!((sent.packets_sent, sent.bytes_sent, sent.acked, got.delivered, got.control_sent), (5, 5_000, 5_000, 5_000, 5));
+    assert_eq!([net.ends[0].sent(), net.ends[1].sent()], [5, 0]);
 }
 
 /// Numbers go through zero, payloads of any length are padded to four bytes, and acknowledgments are asked for at every third

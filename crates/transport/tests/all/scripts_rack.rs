@@ -386,6 +386,59 @@ fn f_rto_without_new_data_goes_on_with_retransmissions() {
     );
 }
 
+/// RFC 5682 §3.1 step 2b needs room in the receive window, too.
+#[test]
+fn f_rto_without_receive_window_goes_on_with_retransmissions() {
+    let receive_window = ReceiveWindow::Fixed(FixedWindow { size: Bytes(10_000) });
+    after_ten(
+        &Tcp { tail_loss_probe: false, receive_window, ..rack() },
+        100_000,
+        "
+        +0.1 < . 1 ack 1001 win 9000
+        +0 = rto 0.3
+        +0.3 > . 1001:2001
+        +0 = phase Loss
+        +0.1 < . 1 ack 2001 win 8000
+        +0 > . 2001:3001
+        +0 > . 3001:4001
+        +0 = phase Loss
+        +0 = timeouts 1
+        ",
+    );
+}
+
+/// What a spurious timeout is undone to is what was before the first of several: Linux tcp_enter_loss keeps prior_ssthresh where
+/// icsk_retransmits counts already, and F-RTO is tried again.
+#[test]
+fn several_spurious_timeouts_are_undone_at_once() {
+    after_ten(
+        &Tcp { tail_loss_probe: false, ..rack() },
+        100_000,
+        "
+        +0.1 < . 1 ack 1001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0 = cwnd 11000
+        +0.3 > . 1001:2001
+        +0 = ssthresh 5000
+        +0.6 > . 1001:2001
+        +0 = phase Loss
+        +0 = timeouts 2
+        +0 = ssthresh 5000
+        +0.05 < . 1 ack 2001
+        +0 > . 12001:13001
+        +0 > . 13001:14001
+        +0 < . 1 ack 3001
+        +0 = phase Open
+        +0 = spurious 1
+        +0 = ssthresh 4611686018427387904
+        +0 > . 14001:15001
+        +0 = cwnd 12000
+        +0 = retransmits 2
+        ",
+    );
+}
+
 /// A recovery is not undone before its first retransmission has left, whatever further segments are SACKed meanwhile.
 #[test]
 fn nothing_is_undone_before_the_first_retransmission() {

@@ -151,6 +151,39 @@ fn duplicates_after_a_timeout_are_not_taken_for_a_loss() {
         +0 = phase Recovery
         ",
     );
+    after_ten(
+        &cfg,
+        20_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0 < . 1 ack 3001
+        +0 > . 3001:4001
+        +0 > . 4001:5001
+        +0 > . 5001:6001
+        +0 < . 1 ack 6001
+        +0 > . 6001:7001
+        +0 > . 7001:8001
+        +0 > . 8001:9001
+        +0 > . 9001:10001
+        # Four segments are the most after which duplicates indicate a loss.
+        +0 < . 1 ack 10001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0 > . 12001:13001
+        +0 > . 13001:14001
+        +0 > . 14001:15001
+        +0.1 < . 1 ack 10001
+        +0 > . 15001:16001
+        +0 < . 1 ack 10001
+        +0 > . 16001:17001
+        +0 < . 1 ack 10001
+        +0 > . 10001:11001
+        +0 = phase Recovery
+        ",
+    );
 }
 
 /// F-RTO (RFC 5682 §2.1): two ACKs that advance, the second over data never sent again, mean the timeout was spurious.

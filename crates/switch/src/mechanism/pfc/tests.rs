@@ -186,6 +186,55 @@ fn a_dynamic_threshold_is_a_share_of_what_is_free() {
     assert_eq!(s.pfc.memory.in_use().1, 8_000, "3 of the 5 kB that were left");
 }
 
+/// A neighbour goes on when its headroom is empty, not before, though others have left room in the pool meanwhile. Source: IEEE 802.1Q
+/// Annex N: what the headroom is for may still be on its way.
+#[test]
+fn a_neighbour_waits_until_its_headroom_is_empty() {
+    let xoff = Xoff::Dynamic(DynamicXoff { alpha: 1.0 });
+    let mut s = Switch::new(&PfcParams { xoff, reserved: Bytes(0), memory: Bytes(19_000), ..params(3_000) });
+    (10..14).for_each(|id| assert_eq!(s.packet(id, 1, 3), Verdict::Pass));
+    (0..5).for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+    assert_eq!((s.pfc.memory.in_use(), s.sent.len()), ((10_000, 7_000, 9_000), 1), "3 of the 6 kB, and 2 kB of headroom");
+    (10..14).for_each(|id| s.leaves(id));
+    s.leaves(0);
+    assert_eq!((s.pfc.memory.in_use(), s.sent.len()), ((10_000, 3_000, 4_000), 1), "3 kB are well below the threshold of 7");
+    s.leaves(1);
+    assert_eq!(s.sent[1..], [(PortNo(0), pause(3, 0))]);
+}
+
+/// A neighbour that takes nothing of the pool is not paused where others have filled it: its reservation is its own.
+#[test]
+fn a_full_pool_pauses_no_neighbour_within_its_reservation() {
+    let xoff = Xoff::Dynamic(DynamicXoff { alpha: 16.0 });
+    let mut s = Switch::new(&PfcParams { xoff, memory: Bytes(43_000), ..params(3_000) });
+    (0..10).for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+    (10..12).for_each(|id| assert_eq!(s.packet(id, 1, 3), Verdict::Pass));
+    assert_eq!((s.pfc.memory.in_use(), s.pfc.memory.threshold()), ((10_000, 10_000, 12_000), Bytes(0)));
+    let before = s.sent.len();
+    assert_eq!(s.packet(20, 2, 3), Verdict::Pass);
+    assert_eq!((s.sent.len(), s.pfc.ports[2].asked), (before, 0));
+}
+
+/// A packet that another mechanism holds takes memory as one that waits does, and takes it once.
+#[test]
+fn what_another_mechanism_holds_takes_memory_once() {
+    let mut s = Switch::new(&params(3_000));
+    let held = |s: &mut Switch, id| {
+        let mut envelope = Envelope { frame: 1_000, class: TrafficClass(3), ..Envelope::default() };
+        let mut shim = None;
+        s.run(|pfc, node, fx| {
+            let mut arrival = Arrival { id: PacketId(id), envelope: &mut envelope, from: Some(PortNo(0)), shim: &mut shim };
+            pfc.on_taken(node, &mut arrival, PortNo(2), fx)
+        })
+    };
+    assert_eq!((held(&mut s, 1), s.pfc.memory.in_use().2), (Verdict::Pass, 1_000));
+    assert_eq!((held(&mut s, 1), s.pfc.memory.in_use().2), (Verdict::Pass, 1_000), "it has taken its memory");
+    assert_eq!((s.packet(2, 0, 3), s.pfc.memory.in_use().2), (Verdict::Pass, 2_000));
+    assert_eq!((held(&mut s, 2), s.pfc.memory.in_use().2), (Verdict::Pass, 2_000));
+    (1..3).for_each(|id| s.leaves(id));
+    assert_eq!(s.pfc.memory.in_use().2, 0);
+}
+
 /// A pause that has to last is asked for again after half of its time; a frame that waits for `response` says what holds when it
 /// leaves.
 #[test]

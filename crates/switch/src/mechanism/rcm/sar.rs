@@ -42,18 +42,17 @@ struct Moved {
     last: Time,
 }
 
-/// Flows that were moved, in a table by their hash: each place has one.
+/// Flows that were moved, in a table by their hash: each place has one. Empty until the first.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     places: Vec<Option<Moved>>,
     most: usize,
-    used: usize,
     stay: Span,
 }
 
 impl Flows {
     pub(super) fn new(most: u32, stay: Span) -> Flows {
-        Flows { places: Vec::new(), most: most as usize, used: 0, stay }
+        Flows { places: Vec::new(), most: most as usize, stay }
     }
 
     fn place(&self, hash: u32) -> usize {
@@ -62,14 +61,13 @@ impl Flows {
 
     /// Port of a flow that was moved; the flow stays there until it has paused.
     pub(super) fn port(&mut self, now: Time, hash: u32, tuple: &Tuple) -> Option<PortNo> {
-        if self.used == 0 {
+        if self.places.is_empty() {
             return None;
         }
         let place = self.place(hash);
         let moved = self.places[place].as_mut().filter(|moved| moved.tuple == *tuple)?;
         if now.since(moved.last) > self.stay {
             self.places[place] = None;
-            self.used -= 1;
             return None;
         }
         moved.last = now;
@@ -85,17 +83,13 @@ impl Flows {
         if self.places[place].is_some_and(|moved| now.since(moved.last) <= stay) {
             return false;
         }
-        self.used += usize::from(self.places[place].is_none());
         self.places[place] = Some(Moved { tuple, port, last: now });
         true
     }
 
     /// Forgets all flows that were moved to this port.
     pub(super) fn leave(&mut self, port: PortNo) {
-        for place in self.places.iter_mut().filter(|place| place.is_some_and(|moved| moved.port == port)) {
-            *place = None;
-            self.used -= 1;
-        }
+        self.places.iter_mut().filter(|place| place.is_some_and(|moved| moved.port == port)).for_each(|place| *place = None);
     }
 }
 
@@ -160,5 +154,21 @@ mod tests {
         assert!(!flows.set(at(20), 1, tuple(2), PortNo(4)));
         assert_eq!(flows.port(at(30), 1, &tuple(1)), None);
         assert!(flows.set(at(30), 1, tuple(2), PortNo(4)));
+    }
+
+    #[test]
+    fn flows_of_a_port_that_is_left_are_forgotten_and_no_others() {
+        let mut flows = Flows::new(64, Span::from_us(10));
+        assert_eq!(flows.port(at(0), 1, &tuple(1)), None);
+        // Hashes with places of their own.
+        let hashes: Vec<u32> = (0..3).map(|n| (0..).find(|hash| flows.place(*hash) == n).expect("a hash")).collect();
+        let all = |flows: &mut Flows| [0, 1, 2].map(|n| flows.port(at(1), hashes[n], &tuple(n as u32)).map(|port| port.0));
+        for (n, port) in [3, 4, 3].into_iter().enumerate() {
+            assert!(flows.set(at(0), hashes[n], tuple(n as u32), PortNo(port)));
+        }
+        assert_eq!(all(&mut flows), [Some(3), Some(4), Some(3)]);
+        flows.leave(PortNo(3));
+        assert_eq!(all(&mut flows), [None, Some(4), None]);
+        assert!(flows.set(at(1), hashes[0], tuple(7), PortNo(4)), "its place is free");
     }
 }

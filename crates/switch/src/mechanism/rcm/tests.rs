@@ -411,6 +411,65 @@ fn a_notified_port_gives_harmful_flows_their_window_alone() {
     assert_eq!(play.left.len(), 240);
 }
 
+/// At an idle port a packet of a harmful flow leaves at once while the window is open, and where the port paces it waits for the next
+/// window when that is used up: harmful flows do not use what others leave.
+#[test]
+fn at_an_idle_port_harmful_flows_wait_only_where_it_paces() {
+    for (when_idle, waits) in [(WhenIdle::Send, false), (WhenIdle::Wait, true)] {
+        let mut play = Play::new(&RcmParams { sar: false, q_eq: Bytes(10_000_000), when_idle, ..params() });
+        play.hear(OUT, 63, &[1]);
+        (0..40).for_each(|_| {
+            play.arrive(flow(1));
+            play.arrive(flow(2));
+            play.turn();
+        });
+        while !(play.rcm.ports[OUT.index()].control.is_empty() && play.node.queue.is_empty()) {
+            play.hear(OUT, 63, &[1]);
+            play.timer(play.node.now + Span::from_us(5));
+            while play.turn() {}
+        }
+        // A window that has just begun.
+        play.hear(OUT, 63, &[1]);
+        let end = play.rcm.window_ends(OUT).expect("windows run");
+        play.timer(end.max(play.node.free_at));
+        let window = play.rcm.ports[OUT.index()].control.window().expect("windows run");
+        let all = window / u32::from(FRAME);
+        let mut verdicts = Vec::new();
+        for _ in 0..all {
+            play.node.now = play.node.now.max(play.node.free_at);
+            verdicts.push(play.arrive(flow(1)));
+        }
+        let gone = verdicts.iter().take_while(|verdict| **verdict == Verdict::Pass).count() as u32;
+        if waits {
+            assert!((1..=all / 2).contains(&gone), "{gone} of {all} frames: W_c is a part of what the flow had, which was half");
+            assert!(verdicts[gone as usize..].iter().all(|verdict| *verdict == Verdict::Hold), "{verdicts:?}");
+        } else {
+            assert_eq!(gone, all, "{verdicts:?}");
+        }
+    }
+}
+
+/// An input queue that is congested once is looked at again after half of the time for which the neighbour keeps what it heard, though
+/// nothing arrives: one look is due, however often it is found congested.
+#[test]
+fn a_congested_input_is_looked_at_again_in_time() {
+    let mut play = Play::new(&params());
+    let looks = |play: &Play| play.rcm.tasks.iter().filter(|(_, _, task)| *task == Task::Arriving).copied().collect::<Vec<_>>();
+    let half = play.rcm.expiry / 2;
+    let set = |play: &mut Play, us, degree| {
+        play.node.now = Time::ZERO + Span::from_us(us);
+        let mut fx = Effects::default();
+        play.rcm.set_arriving(play.node.now, IN, degree, &mut fx);
+        looks(play)
+    };
+    assert_eq!(set(&mut play, 0, 0), []);
+    let first = (Time::ZERO + half, IN.0, Task::Arriving);
+    assert_eq!(set(&mut play, 0, 5), [first]);
+    assert_eq!(set(&mut play, 1, 9), [first], "the same look, which finds that it is early");
+    assert_eq!((play.rcm.ports[IN.index()].arriving, play.rcm.ports[OTHER.index()].arriving), (9, 0));
+    assert_eq!(play.rcm.ports[IN.index()].arriving_until, Time::ZERO + Span::from_us(1) + half);
+}
+
 /// With nothing else to send harmful flows go on, unless the port paces.
 #[test]
 fn no_port_idles_but_one_that_paces() {

@@ -100,6 +100,7 @@ fn a_flow_goes_around_and_on_in_order() {
     s.hear(SWITCHES[1], 3);
     let before = s.packet(1, 7, SWITCHES[2], HOST, None);
     assert_eq!(before, Went { verdict: Verdict::Pass, shim: None, frame: 1000, ttl: 60 });
+    assert!(s.rimm.pairs.is_empty(), "no memory of flows without an alert");
     assert_eq!(s.message(HOST, 1, 20_000), Verdict::Take);
     for number in 0..3 {
         let went = s.packet(10 + number, 7, SWITCHES[2], HOST, None);
@@ -347,6 +348,23 @@ fn detours_keep_to_neighbours_that_send_back() {
     assert_eq!(play("all")[1], (Some(SWITCHES[2]), Verdict::Detour(SWITCHES[2])));
 }
 
+/// A port of which no neighbour gives a packet back is in no alert, also where the queue itself is looked at: none is counted.
+#[test]
+fn a_port_without_detours_has_no_alerts() {
+    let mut site = site(&["s1", "s2", "s3", "h0"]);
+    site.ports.iter_mut().filter(|port| !port.to_host).for_each(|port| port.peer_runs = vec!["rimm"]);
+    site.ports.iter_mut().for_each(|port| port.back = vec![]);
+    site.ports[3].back = vec![SWITCHES[1]];
+    let set = [("alpha", text("1000B")), ("detours", text("returning")), ("alert", text("at_once"))];
+    let mut rimm = Rimm::new(&params(&set), &site).expect("it runs");
+    assert_eq!([0, 1, 2, 3].map(|port| rimm.has_detours(PortNo(port))), [false, false, false, true]);
+    let mut long = At(bench(4), 2_000);
+    assert_eq!(rimm.alert(&mut long, SWITCHES[0]), ((false, false), false));
+    assert_eq!((rimm.counts.alerts, rimm.ports[0].alert.is_on()), (0, false));
+    assert_eq!(rimm.alert(&mut long, HOST), ((true, true), false));
+    assert_eq!((rimm.counts.alerts, rimm.ports[3].alert.is_on()), (1, true));
+}
+
 /// The "below" of crossing 2 was lost: without its number the ingress would take the next burst for the same alert, which has lasted too
 /// long.
 #[test]
@@ -556,6 +574,23 @@ fn what_has_no_effect_is_said() {
     assert!(found.len() == 1 && found[0].contains("no port has queues for several classes"), "{found:?}");
     assert!(said(&[("alpha", text("0B"))], two, &[])[0].contains("is no depth"));
     assert_eq!(in_bytes(Amount::Cells(7)), Bytes(560));
+}
+
+/// A frame has 64 B at least: bytes have room for so many packets, each of which may begin a cell of its own.
+#[test]
+fn buffers_in_the_unit_of_alpha() {
+    let [bytes, packets, cells] = [Amount::Bytes(1), Amount::Packets(1), Amount::Cells(1)];
+    let cases = [
+        (bytes, Amount::Cells(10), Amount::Bytes(800)),
+        (bytes, Amount::Bytes(10), Amount::Bytes(10)),
+        (packets, Amount::Bytes(6_400), Amount::Packets(100)),
+        (packets, Amount::Cells(10), Amount::Packets(10)),
+        (cells, Amount::Bytes(6_400), Amount::Cells(80 + 100)),
+        (cells, Amount::Cells(10), Amount::Cells(10)),
+    ];
+    for (alpha, buffer, wanted) in cases {
+        assert_eq!(settings::in_unit_of(alpha, buffer, 80), wanted);
+    }
 }
 
 fn in_bytes(amount: Amount) -> Bytes {

@@ -199,6 +199,29 @@ mod tests {
         assert_eq!(c.reference as u64, s.window);
     }
 
+    /// The reference changes with the acknowledgment of data sent after its last change, not with that of the last byte before.
+    /// Source: HPCC Algorithm 1, line 25 (ack.seq > lastUpdateSeq).
+    #[test]
+    fn the_reference_changes_once_per_round_trip() {
+        let (mut c, mut s) = control(0, 5);
+        c.on_ack(&mut s, &feedback(T, 1, BDP, &[sample(T, BDP, 0)]));
+        assert_eq!(c.update_from, BDP);
+        c.on_ack(&mut s, &feedback(2 * T, BDP, 2 * BDP, &[sample(2 * T, BDP, BDP)]));
+        assert_eq!((c.update_from, c.reference as u64, s.window), (BDP, BDP, (BDP as f64 * 0.95 / 2.0) as u64));
+        c.on_ack(&mut s, &feedback(3 * T, BDP + 1, 2 * BDP, &[sample(3 * T, BDP, 2 * BDP)]));
+        assert_eq!((c.update_from, c.reference as u64), (2 * BDP, (BDP as f64 * 0.95 / 2.0) as u64));
+    }
+
+    /// Of links that are equally busy the first one says over which time to average. Source: HPCC Algorithm 1, line 7 (u' > u).
+    #[test]
+    fn the_first_of_equally_busy_links_counts() {
+        let (mut c, mut s) = control(0, 5);
+        c.on_ack(&mut s, &feedback(T, 1, BDP, &[sample(T, BDP, 0), sample(T, BDP, 0)]));
+        let next = [sample(T + 2, BDP, BDP / T * 2), sample(T + 4, BDP, BDP / T * 4)];
+        c.on_ack(&mut s, &feedback(T + 5, 2, BDP, &next));
+        assert!((c.utilisation - (0.8 + 0.2 * 2.0)).abs() < 1e-3, "{}", c.utilisation);
+    }
+
     #[test]
     fn the_busiest_link_counts_and_the_smaller_end_of_its_queue() {
         let (mut c, mut s) = control(0, 5);

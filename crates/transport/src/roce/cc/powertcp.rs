@@ -283,6 +283,36 @@ mod tests {
         assert!(s.window.abs_diff((BDP as f64 * 0.95 / 1.5) as u64) <= 1, "{s:?}");
     }
 
+    /// Of ports with equal power the first one says over which time to average, and power is that of the busiest. Source:
+    /// PowerTCP Algorithm 1 (NORMPOWER, Γ' > Γ).
+    #[test]
+    fn the_first_of_equally_busy_ports_counts() {
+        // A full line over one BDP that waits: power 2, over a fifth or two fifths of a round trip; or none waits: 1.
+        for (queues, wanted) in [([BDP, BDP], 1.2), ([0, BDP], 1.4), ([BDP, 0], 1.2)] {
+            let (mut c, mut s) = control(1.0, 1_000_000);
+            let port = |i: usize, us, sent| sample(us, queues[i], sent);
+            c.on_ack(&mut s, &feedback(T, 1, BDP, &[port(0, T, 0), port(1, T, 0)]));
+            let next = [port(0, T + 2, BDP / T * 2), port(1, T + 4, BDP / T * 4)];
+            c.on_ack(&mut s, &feedback(T + 5, 2, BDP, &next));
+            assert!((c.power.smooth - wanted).abs() < 1e-3, "{queues:?}: {}", c.power.smooth);
+        }
+    }
+
+    /// Two acknowledgments at one time give no gradient, and the later one is not remembered. Source: PowerTCP Algorithm 2 (dt).
+    #[test]
+    fn acknowledgments_at_one_time_give_no_gradient() {
+        let (mut c, mut s) = theta(1.0, 1_000_000);
+        let mut ack = |c: &mut ThetaPowerTcpControl, us, rtt| {
+            c.on_ack(&mut s, &Feedback { rtt: Some(Span::from_us(rtt)), ..feedback(us, 0, BDP, &[]) });
+            (c.power.smooth, c.before.map(|(rtt, _)| (rtt * 1e6).round() as u64))
+        };
+        assert_eq!(ack(&mut c, 10, 20), (1.0, Some(20)));
+        assert_eq!(ack(&mut c, 10, 30), (1.0, Some(20)));
+        // Half a round trip later: gradient (25 − 20) / 5 = 1, power 2 · 2.5.
+        let (smooth, before) = ack(&mut c, 15, 25);
+        assert!((smooth - (0.5 + 0.5 * 5.0)).abs() < 1e-9 && before == Some(25), "{smooth}");
+    }
+
     #[test]
     fn a_queue_that_drains_lets_the_window_stay() {
         let (mut c, mut s) = control(1.0, 1_000_000);

@@ -237,6 +237,20 @@ mod tests {
         assert_eq!(rates(&mut c, &mut s, &[20, 20, 20]), [1_000, 7_000, 10_000]);
     }
 
+    /// The paper's values are for 10 Gb/s and 20 us: δ is a thousandth of the line, T_low and T_high are 2.5 and 25 base RTTs.
+    /// Source: TIMELY §6.1.
+    #[test]
+    fn a_trial_scales_the_papers_values_to_the_network() {
+        let suited = |gbps, us| {
+            let (rate, rtt) = (BitRate::from_gbps(gbps), Span::from_us(us));
+            TimelyControl::suited(&Ground { rate, rtt, buffer: None, marks: None })
+        };
+        assert_eq!(suited(10, 20), "", "as in the paper");
+        assert_eq!(suited(400, 20), ", delta = \"400Mbps\", t_low = \"50us\", t_high = \"500us\"");
+        assert_eq!(suited(10, 4), ", delta = \"10Mbps\", t_low = \"10us\", t_high = \"100us\"");
+        assert_eq!(suited(100, 11), ", delta = \"100Mbps\", t_low = \"28us\", t_high = \"280us\"", "in whole microseconds");
+    }
+
     /// Acknowledgments within a segment say nothing; one that covers several completes once.
     #[test]
     fn only_completions_count() {

@@ -26,6 +26,13 @@ class Port:
 
     ns: int
     peer: int
+    burst: int
+
+    def shape(self, rate: int) -> None:
+        """Give it a rate [b/s]."""
+        burst = str(self.burst)
+        htb = ("rate", f"{rate}bit", "ceil", f"{rate}bit", "burst", burst, "cburst", burst, "quantum", "1514")
+        command(self.ns, "tc", "class", "replace", "dev", "port", "parent", "1:", "classid", "1:1", "htb", *htb)
 
     def backlog(self) -> dict[str, int]:
         """The counters of the bfifo."""
@@ -45,11 +52,11 @@ def port(rate: int, limit: int, burst: int = 3_028) -> Iterator[Port]:
         command(ns, "ip", "link", "add", "port", "type", "veth", "peer", "name", "far", "netns", f"/proc/{os.getpid()}/fd/{peer}")
         command(ns, "ip", "link", "set", "port", "up")
         command(peer, "ip", "link", "set", "far", "up")
-        htb = ("rate", f"{rate}bit", "ceil", f"{rate}bit", "burst", f"{burst}", "cburst", f"{burst}", "quantum", "1514")
         command(ns, "tc", "qdisc", "add", "dev", "port", "root", "handle", "1:", "htb", "default", "1")
-        command(ns, "tc", "class", "add", "dev", "port", "parent", "1:", "classid", "1:1", "htb", *htb)
+        laid = Port(ns, peer, burst)
+        laid.shape(rate)
         command(ns, "tc", "qdisc", "add", "dev", "port", "parent", "1:1", "handle", "2:", "bfifo", "limit", str(limit))
-        yield Port(ns, peer)
+        yield laid
     finally:
         os.close(ns)
         os.close(peer)

@@ -12,7 +12,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,23 +112,57 @@ def drained(at: cost.Port) -> None:
     raise AssertionError("the queue does not drain")
 
 
+@dataclass
+class Recorded:
+    """Packets that went into a port, and what the kernel and the programs there counted of them."""
+
+    sent: list[tuple[int, int]]
+    rows: pl.DataFrame
+    said: dict[str, Any]
+    counters: dict[str, int]
+    marker: dict[str, Any]
+
+
+def recorded(binary: Path, table: Path, seed: int, *arguments: str, mark: tuple[str, ...] = ()) -> Recorded:
+    """Feed a port that is recorded, and marked if settings are given, until all programs ran for each packet: three seeds at most.
+
+    A kernel may leave out a program for a packet, as that of a virtual machine does while the machine's agent has the CPU. Then
+    rows are not told by their numbers. It never does so for one packet in a hundred, and what came is never counted twice.
+    """
+    for each in range(seed, seed + 3):
+        with port() as at, ExitStack() as stack:
+            marker = stack.enter_context(bpf.Program(binary, "mark", "port", *mark, ns=at.ns)) if mark else None
+            recorder = stack.enter_context(bpf.Program(binary, "record", "port", str(table), *arguments, ns=at.ns))
+            sent = feed(at, each)
+            drained(at)
+            counters = at.backlog()
+            said = recorder.end()
+            counted = {} if marker is None else marker.end()
+            if marker is not None:
+                assert "fanin" not in command(at.ns, "tc", "filter", "show", "dev", "port", "egress")
+                assert "clsact" not in command(at.ns, "tc", "qdisc", "show", "dev", "port")
+        assert (said["status"], said["lost"]) == (0, 0), said["said"]
+        assert counters["packets"] + counters["drops"] == len(sent), "the kernel itself counts each"
+        came = [said["rows"], *([counted["packets"] + counted["refused"]] if counted else [])]
+        assert all(0.99 * len(sent) <= one <= len(sent) for one in came), came
+        if set(came) == {len(sent)}:
+            return Recorded(sent, table_of(table), said, counters, counted)
+    raise AssertionError(f"in three runs of {len(sent)} packets programs were left out, in the last one to {came}")
+
+
 def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path) -> None:
     """Every packet that came has a row; those dropped and those that left are the kernel's own numbers."""
     table = tmp_path / "queue.csv"
-    with port() as at, bpf.Program(binary, "record", "port", str(table), "stats=1", ns=at.ns) as recorder:
-        sent = feed(at, seed=1)
-        drained(at)
-        counters = at.backlog()
-        said = recorder.end()
-    assert (said["status"], said["lost"], said["unmatched"]) == (0, 0, 0)
-    assert said["rows"] == len(sent) == said["enqueued"] + said["dropped"]
+    found = recorded(binary, table, 1, "stats=1")
+    sent, rows, said, counters = found.sent, found.rows, found.said, found.counters
+    assert said["unmatched"] == 0
+    assert said["rows"] == said["enqueued"] + said["dropped"]
     assert said["enqueued"] == counters["packets"]
-    # A kernel may leave out a program, as that of a virtual machine does while the machine's agent has the CPU: never silently.
+    # A program that the kernel leaves out as a packet leaves is never silently left out.
     assert said["dequeued"] + said["unknown_waits"] == said["enqueued"]
     assert said["unknown_waits"] < 0.1 * len(sent)
     assert ("seen to come and not to leave" in said["said"]) == (said["unknown_waits"] > 0)
     assert said["dropped"] == counters["drops"] > 20
-    rows = table_of(table)
     assert rows["frame_bytes"].to_list() == [size for _, size in sent]
     assert rows["marked"].to_list() == [ecn == 3 for ecn, _ in sent]
     assert rows["flow"][1] == "10.0.0.1:40001 > 10.0.0.2:5000 udp"
@@ -142,12 +176,12 @@ def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path)
         # A departure may fall between the reading of the clock and that of the backlog.
         assert least - 1514 <= row["queue_bytes"] <= most + 1514
     assert kept["queue_bytes"].max() <= LIMIT  # type: ignore[operator]
-    found = fanin.analyze(table, rate="200Mbps", overhead="0B")
-    assert (found.port()["records"], found.port()["dropped"]) == (len(sent), counters["drops"])
-    # The largest queue is the largest that a packet found, which a refused one finds, too; none needs to come while the queue is at its
-    # fullest.
-    assert found.port()["peak_bytes"] == rows["queue_bytes"].max()
-    assert found.port()["peak_bytes"] <= kept.select(pl.col("queue_bytes") + pl.col("frame_bytes")).max().item() <= LIMIT
+    analyzed = fanin.analyze(table, rate="200Mbps", overhead="0B").port()
+    assert (analyzed["records"], analyzed["dropped"]) == (len(sent), counters["drops"])
+    # The largest queue is the largest that a packet found, which a refused one finds, too; none needs to come while the queue is at
+    # its fullest.
+    assert analyzed["peak_bytes"] == rows["queue_bytes"].max()
+    assert analyzed["peak_bytes"] <= kept.select(pl.col("queue_bytes") + pl.col("frame_bytes")).max().item() <= LIMIT
 
 
 @pytest.mark.parametrize("where", ["clsact", "htb"])
@@ -157,27 +191,13 @@ def test_marks_are_those_of_the_queue_that_packets_found(binary: Path, tmp_path:
     table = tmp_path / "queue.csv"
     settings = [f"policy={policy}", "rate=200mbit", "k=20KB", f"limit={LIMIT}"]
     settings += ["parent=0x10000", "classid=0x10001"] if where == "htb" else []
-    for seed in (2, 3, 4):
-        with (
-            port() as at,
-            bpf.Program(binary, "mark", "port", *settings, ns=at.ns) as marker,
-            bpf.Program(binary, "record", "port", str(table), ns=at.ns) as recorder,
-        ):
-            sent = feed(at, seed=seed)
-            drained(at)
-            said = recorder.end()
-            counted = marker.end()
-            assert "fanin" not in command(at.ns, "tc", "filter", "show", "dev", "port", "egress")
-            assert "clsact" not in command(at.ns, "tc", "qdisc", "show", "dev", "port")
-        assert 0.99 * len(sent) < said["rows"] <= len(sent)
-        # A kernel may leave out a program, as said above; rows are then not told by their numbers, and the next ones are taken.
-        if said["rows"] == len(sent) == counted["packets"] + counted["refused"]:
-            break
-    rows = table_of(table).with_columns(pl.Series("ecn", [ecn for ecn, _ in sent]))
-    assert said["lost"] == 0
-    assert counted["packets"] + counted["refused"] == len(sent)
-    # With the limit the program knows what the qdisc will refuse; another packet may leave in between.
-    assert abs(counted["refused"] - said["dropped"]) <= 3
+    found = recorded(binary, table, 2, mark=tuple(settings))
+    said, counted = found.said, found.marker
+    rows = found.rows.with_columns(pl.Series("ecn", [ecn for ecn, _ in found.sent]))
+    # With the limit the program knows what the qdisc will refuse. At clsact another packet may leave between the decision and the
+    # enqueue; under the qdisc's lock none can.
+    between = 0 if where == "htb" else 3
+    assert abs(counted["refused"] - said["dropped"]) <= between
     kept = rows.filter(~pl.col("dropped"))
     assert kept.filter((pl.col("ecn") == 0) & pl.col("marked")).height == 0
     assert kept.filter((pl.col("ecn") == 3) & ~pl.col("marked")).height == 0
@@ -187,9 +207,8 @@ def test_marks_are_those_of_the_queue_that_packets_found(binary: Path, tmp_path:
     assert min(above.height, below.height) > 100
     assert above["marked"].all()
     if policy == "threshold":
-        assert not below["marked"].any()
+        assert below["marked"].sum() <= between, "but for those whose CPU was taken away in between"
         wrong = int(((capable["queue_bytes"] > 20_000) != capable["marked"]).sum())
-        # At clsact a packet may leave between the decision and the enqueue; under the qdisc's lock none can.
         assert wrong <= (0 if where == "htb" else 0.02 * capable.height)
         assert counted["by_slope"] == 0
     else:
@@ -200,15 +219,20 @@ def test_marks_are_those_of_the_queue_that_packets_found(binary: Path, tmp_path:
 def test_lost_records_are_counted_and_said(binary: Path, tmp_path: Path) -> None:
     """A reader that stands still fills the ring buffer; what found no room is counted by hook."""
     table = str(tmp_path / "queue.csv")
-    with port(10_000_000_000, 10_000_000) as at, bpf.Program(binary, "record", "port", table, ns=at.ns) as recorder:
-        recorder.process.send_signal(signal.SIGSTOP)
-        sent = json.loads(command(at.ns, str(binary), "flood", "port", "packets=300000", "size=100"))["sent"]
-        recorder.process.send_signal(signal.SIGCONT)
-        said = recorder.end()
+    for _ in range(3):
+        with port(10_000_000_000, 10_000_000) as at, bpf.Program(binary, "record", "port", table, ns=at.ns) as recorder:
+            recorder.process.send_signal(signal.SIGSTOP)
+            sent = json.loads(command(at.ns, str(binary), "flood", "port", "packets=300000", "size=100"))["sent"]
+            drained(at)
+            recorder.process.send_signal(signal.SIGCONT)
+            said = recorder.end()
+        told = [said[f"lost_{hook}s"] + said[f"{hook}d"] for hook in ("enqueue", "dequeue")]
+        assert all(0.99 * sent <= one <= sent for one in told), (sent, told)
+        if set(told) == {sent}:  # the kernel left out no program, see `recorded`
+            break
+    assert told == [sent, sent]
     assert said["status"] == 3
     assert said["lost"] > 10_000
-    assert said["lost_enqueues"] + said["enqueued"] == sent
-    assert said["lost_dequeues"] + said["dequeued"] == sent
     assert said["lost"] == said["lost_enqueues"] + said["lost_dequeues"] + said["lost_drops"]
     assert "the ring buffer was full" in said["said"]
 
@@ -239,18 +263,16 @@ def test_each_hook_costs_at_most_180_ns(binary: Path) -> None:
     reason = bed_lacking()
     if reason:
         pytest.skip(f"what BPF programs cost at a port: this machine lacks {reason}")
+    # It runs for every packet that is freed anywhere in the kernel, and looks at the reason alone: on_drop.
+    bounds = {"on_enqueue": (20, 180), "on_dequeue": (20, 180), "on_drop": (10, 100), "mark": (20, 250)}
     found: dict[str, list[float]] = {}
     for _ in range(5):
         for name, rounds in cost.measure(binary, rounds=3, packets=100_000).items():
             found.setdefault(name, []).extend(rounds)
-        if min(found["on_enqueue"]) <= 180:
+        if all(min(found[name]) <= most for name, (_, most) in bounds.items()):
             break
     print(cost.table(found))
-    assert 20 < min(found["on_enqueue"]) <= 180
-    assert 20 < min(found["on_dequeue"]) <= 180
-    # It runs for every packet that is freed anywhere in the kernel, and looks at the reason alone.
-    assert 10 < min(found["on_drop"]) <= 100
-    assert 20 < min(found["mark"]) <= 250
+    assert {name: min(found[name]) for name, (least, most) in bounds.items() if not least < min(found[name]) <= most} == {}
 
 
 def dctcp_program(binary: Path) -> bpf.Program:
@@ -408,9 +430,12 @@ class Bridged:
         return 44 if self.v6 else 20
 
     def lost(self) -> list[int]:
-        """Numbers of 24 segments, sent at once, that do not come out."""
+        """Numbers of 24 segments that do not come out: the port hardly sends until all of them have come."""
+        self.switch.shape(64_000)
         for number in range(24):
             self.near.send(segment(1_000 * number, 1_000, v6=self.v6))
+        self.switch.shape(10_000_000)
+        drained(self.switch)
         at = (54 if self.v6 else 34) + 4
         came = {struct.unpack_from(">I", found, at)[0] for found in heard(self.far) if found[:6] == FAR}
         return [1_000 * n for n in range(24) if 1_000 * n not in came]

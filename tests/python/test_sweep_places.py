@@ -23,6 +23,7 @@ import pytest
 import fanin
 from fanin.sweep.store import StoreError, opened
 from sweeping import TOML, command, finished, killed, run, same
+from watching import free_port
 
 pytestmark = pytest.mark.native
 
@@ -289,9 +290,7 @@ buckets = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def s3() -> Iterator[dict[str, str]]:
     """The environment for a server of moto, which speaks S3's protocol, with a bucket."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port(socket.SOCK_STREAM)
     url = f"http://127.0.0.1:{port}"
     with server("-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)):
 

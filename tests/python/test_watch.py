@@ -31,16 +31,10 @@ from fanin.watch import fetch, rules, sources
 from fanin.watch.hub import Burst
 from fanin.watch.positions import Place, Positions
 from fanin.watch.watching import Choices, Watch
-from watching import HEADER, once, rows, running, written
+from watching import HEADER, free_port, once, rows, running, written
 
 ROOT = Path(__file__).parents[2]
 BURST = 31
-
-
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def number(field: int, value: int) -> bytes:
@@ -302,7 +296,7 @@ class TestStreams:
         assert watch.watch.hub.reports[watch.watch.hub.sources[0].name]["kind"] == "lanz"
 
     def test_unreadable_datagrams_end_nothing(self) -> None:
-        port = free_port()
+        port = free_port(socket.SOCK_DGRAM)
         with (
             running(f"udp://127.0.0.1:{port}") as watch,
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
@@ -324,7 +318,7 @@ class TestStreams:
         assert source.counts.refused == 1
 
     def test_datagrams_of_sflow_have_the_time_at_which_they_came(self) -> None:
-        port = free_port()
+        port = free_port(socket.SOCK_DGRAM)
         with (
             running(f"udp://127.0.0.1:{port}", settings={"above": None}) as watch,
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
@@ -398,7 +392,7 @@ class TestStreams:
         assert len(watch.bursts) == 8
 
     def test_datagrams_are_whole_lines(self) -> None:
-        port = free_port()
+        port = free_port(socket.SOCK_DGRAM)
         columns = {"columns": "time=t:ns,queue=q:B"}
         with (
             running(f"udp://127.0.0.1:{port}", settings=columns) as watch,

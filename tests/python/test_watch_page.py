@@ -6,12 +6,14 @@ import http.client
 import json
 import re
 import shutil
+import socket
 import subprocess
 import threading
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from fanin.watch import otlp, posting, rules, webhook
 from fanin.watch.metrics import CONTENT_TYPE
 from fanin.watch.watching import Choices, Watch
 from test_report import CONTRAST, Page, browser, needs_browser, script
-from watching import EVIL, HEADER, Running, once, rows, running, written
+from watching import EVIL, HEADER, Running, free_port, once, rows, running, written
 
 __all__ = ["browser"]
 
@@ -237,6 +239,8 @@ class TestMetrics:
     @pytest.mark.skipif(PROMETHEUS is None, reason="prometheus is not installed: apt-get install prometheus")
     def test_prometheus_reads_them_and_answers_the_dashboard(self, watch: Running, tmp_path: Path) -> None:
         assert watch.server is not None
+        page = f"127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+        ask = partial(values, page)
         target = watch.server.url.removeprefix("http://").rstrip("/")
         config = {
             "global": {"scrape_interval": "1s"},
@@ -247,7 +251,7 @@ class TestMetrics:
             str(PROMETHEUS),
             f"--config.file={tmp_path / 'prometheus.yml'}",
             f"--storage.tsdb.path={tmp_path / 'data'}",
-            "--web.listen-address=127.0.0.1:19090",
+            f"--web.listen-address={page}",
             "--log.level=error",
         ]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
@@ -266,9 +270,9 @@ class TestMetrics:
                 process.communicate(timeout=30)
 
 
-def ask(expression: str) -> list[float]:
-    """Return the values that Prometheus has for an expression."""
-    url = "http://127.0.0.1:19090/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+def values(page: str, expression: str) -> list[float]:
+    """Return the values that the Prometheus of a page has for an expression."""
+    url = f"http://{page}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
     with urllib.request.urlopen(url, timeout=10) as answer:
         return [float(one["value"][1]) for one in json.loads(answer.read())["data"]["result"]]
 

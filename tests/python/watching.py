@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
 import threading
 import time
 import urllib.request
@@ -30,6 +32,21 @@ def rows(bursts: int, *, first: int = 0, ports: int = 2, name: str = "eth", each
                 all_rows.append((start + i * 100, port, queue, f"10.0.{port}.{i % 4}:80 > 10.9.9.9:{burst % 50} tcp"))
     all_rows.sort()
     return "".join(f"{time_ns},{name}{port},{queue},1500,{flow}\n" for time_ns, port, queue, flow in all_rows)
+
+
+def free_port(kind: socket.SocketKind) -> int:
+    """Return a port for a program that is started next.
+
+    It is none of those that systems give to whoever asks for any, which another program may get in between, and tests in other
+    processes begin to look elsewhere.
+    """
+    first = os.getpid() * 8 % 8_000
+    for number in range(first, first + 8_000):
+        port = 20_000 + number % 8_000
+        with socket.socket(socket.AF_INET, kind) as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 class Running:

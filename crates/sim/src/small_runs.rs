@@ -155,7 +155,7 @@ fn lost(world: World) -> std::collections::BTreeMap<String, usize> {
     lost
 }
 
-/// Both uplinks of a leaf are dead from 100 to 200 us, and its ends know 10 us later each time: so long frames are lost on the wire, then for want of
+/// A leaf's two uplinks are dead from 100 to 200 us, and its ends know 10 us later each time: so long frames are lost on the wire, then for want of
 /// a route, and from then on none.
 #[test]
 fn a_leaf_without_uplinks_loses_what_it_sends_until_it_knows() {

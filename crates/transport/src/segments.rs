@@ -587,8 +587,8 @@ mod tests {
         assert_eq!((s.found_lost(), s.again(), s.next_lost(), s.pipe(5000)), (3000, 0, Some((0, 1000)), 0));
     }
 
-    /// Losses that a switch has named are kept apart from those that were found: the window is reduced for each kind once. Source:
-    /// [`Segments::found_lost`].
+    /// Losses that a switch has named are kept apart from those that were found: the window is reduced for each kind once, as
+    /// [`Segments::found_lost`] says.
     #[test]
     fn named_losses_are_no_found_ones() {
         let mut s = four();

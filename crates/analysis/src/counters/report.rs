@@ -442,7 +442,7 @@ impl CounterReport {
         Some(Nothing { at_ps: at, queue_bytes: Some(peak), words, ..nothing })
     }
 
-    /// What the counters contradict up to now.
+    /// Contradictions of the counters up to now.
     pub fn findings(&self) -> Vec<Finding> {
         let c = &self.port.counted;
         let mut found = Vec::new();

@@ -63,7 +63,7 @@ impl PortSink {
         self.packets.as_ref().is_some_and(|packets| packets.patience.is_over(since))
     }
 
-    /// What the counters contradict up to now.
+    /// Contradictions of the counters up to now.
     pub fn contradictions(&self) -> Vec<Finding> {
         self.counters.as_ref().map(|counters| counters.findings()).unwrap_or_default()
     }

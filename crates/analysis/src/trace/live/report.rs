@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 const SHOWN: usize = 3;
 
 impl Live {
-    /// What ports contradict up to now, the first few: code, port, words and advice.
+    /// Contradictions of ports up to now, the first few: code, port, words and advice.
     fn contradictions(&self) -> Vec<Value> {
         let watched = self.ports.iter().filter_map(|slot| if let Slot::Watched(port) = slot { Some(port) } else { None });
         let doubts = watched.flat_map(|port| port.analyzer.contradictions()).filter(|found| found.level == Level::Doubt);

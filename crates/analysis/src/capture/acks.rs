@@ -18,11 +18,11 @@ const SEGMENT: u32 = 1448;
 /// Reason for which a segment comes below what was sent before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// It was sent again.
+    /// The segment was sent again.
     Again,
-    /// Others overtook it, in the network or in the capture.
+    /// Later segments overtook it, in the network or in the capture.
     Overtaken,
-    /// It fills a gap, and nothing tells which.
+    /// The segment fills a gap, and nothing tells which.
     Unclear,
 }
 

@@ -17,9 +17,9 @@ const LEVEL: u32 = 32;
 pub(super) struct Apart {
     /// The last look with bytes, while more may belong to it.
     held: Option<Look>,
-    /// What came behind the middle of the interval: it belongs to the next bytes.
+    /// Totals that came behind the middle of the interval: they belong to the next bytes.
     next: Option<Look>,
-    /// What came between the first two looks with bytes, whose distance was not known yet.
+    /// Totals that came between the first two looks with bytes, whose distance was not known yet.
     early: Vec<Look>,
     /// Kinds that came since the last bytes, and how often one came again.
     kinds: u8,

@@ -59,7 +59,7 @@ struct Record {
     peak_time: Option<u128>,
     end: Option<u128>,
     end_depth: Option<u64>,
-    /// How long it lasted, by its own words, to so much [ps].
+    /// Duration that the record states, and its resolution [ps].
     duration: Option<(u128, u128)>,
 }
 

@@ -28,7 +28,7 @@ import fanin
 from fanin import files
 from fanin.cli import app
 from fanin.watch import fetch, rules, sources
-from fanin.watch.hub import Burst
+from fanin.watch.hub import Burst, Port
 from fanin.watch.positions import Place, Positions
 from fanin.watch.watching import Choices, Watch
 from watching import HEADER, free_port, once, rows, running, written
@@ -654,6 +654,20 @@ def test_a_unit_that_reports_leave_open_is_asked_for_and_holes_are_those_of_an_a
     unknown = {one["state"]: one for one in found["counted"]["unknown"]}
     assert (port["gaps"], port["gap_ps"]) == (unknown["gap"]["intervals"], unknown["gap"]["ps"]) == (2, port["unknown_ps"]["gap"])
     assert (port["bursts"], port["peak_bytes"], port["peak_at_least"]) == (3, found["peak_bytes"], True)
+
+
+def test_a_port_is_made_once_however_often_it_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, str]] = []
+
+    class Counted(Port):
+        def __init__(self, source: str, name: str) -> None:
+            made.append((source, name))
+            super().__init__(source, name)
+
+    monkeypatch.setattr("fanin.watch.hub.Port", Counted)
+    watch = once(written(tmp_path / "a.csv", HEADER + rows(20)))
+    assert (len(watch.bursts), len(made)) == (40, 2)
+    assert made == list(watch.watch.hub.ports)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="there is no /proc: memory cannot be measured")

@@ -259,7 +259,10 @@ class Hub:
             source.warn("leaps", f"{source.name}: times leapt ahead: a pause, or a clock set forward")
 
     def _port(self, source: Source, name: str) -> Port:
-        return self.ports.setdefault((source.name, name), Port(source.name, name))
+        key = source.name, name
+        if (port := self.ports.get(key)) is None:
+            port = self.ports[key] = Port(source.name, name)
+        return port
 
     def latest(self, source: str) -> tuple[float, int]:
         """Return the time of the latest record of a source [s], and the stretch that it is in."""

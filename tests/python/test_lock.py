@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -20,6 +21,7 @@ from typer.testing import CliRunner
 import fanin
 from fake_result import write_followed, write_result
 from fanin.cli import app
+from fanin.files import system
 from fanin.files.locks import LOCK, Lock, LockedError
 from fanin.results import folder
 from fanin.tables.schemas import SCHEMAS
@@ -174,6 +176,45 @@ def test_what_is_in_a_lock_is_not_trusted(tmp_path: Path, text: bytes, said: str
         (tmp_path / LOCK).write_bytes(text)
         with pytest.raises(LockedError, match=f"^{re.escape(said)}$"), Lock(tmp_path / LOCK):
             pass
+
+
+def test_two_who_ask_at_once_both_see_that_a_run_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = write_result(tmp_path / "out", bursts=1, manifest={"status": "running"})
+    (out / LOCK).write_text('{"pid": 1, "host": "far", "command": "fanin run"}')
+    one, other = (fanin.load(out) for _ in range(2))
+    lock, seen = system.lock, []
+
+    def asked_meanwhile(descriptor: int, **how: bool) -> None:
+        lock(descriptor, **how)
+        monkeypatch.undo()
+        seen.append(other.status)
+
+    monkeypatch.setattr(system, "lock", asked_meanwhile)
+    assert (one.status, seen) == ("killed", ["killed"])
+    with Lock(out / LOCK):
+        assert one.status == "running"
+
+
+def test_a_run_that_starts_while_another_asks_for_its_status_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / LOCK).touch()
+    asking = os.open(tmp_path / LOCK, os.O_RDONLY)
+    system.lock(asking, shared=True)
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        if not pauses:
+            os.close(asking)
+        pauses.append(seconds)
+
+    monkeypatch.setattr("fanin.files.locks.time", SimpleNamespace(sleep=pause))
+    with Lock(tmp_path / LOCK) as held:
+        assert held.works
+        assert len(pauses) == 1
+        with pytest.raises(LockedError, match="this one"), Lock(tmp_path / LOCK):
+            pass
+    assert 0.05 < sum(pauses[1:]) < 0.2, "one that another has is refused soon"
 
 
 def test_a_lock_that_was_removed_while_it_was_waited_for_is_taken_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

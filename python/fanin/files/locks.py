@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -21,6 +22,10 @@ LOCK: Final = f"{OURS}lock"
 
 _UNSUPPORTED: Final = frozenset({errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 """Errors of file systems without locks, such as NFS without its lock service."""
+
+_TRIES: Final = 5
+_PAUSE_S: Final = 0.02
+"""How often a lock is tried, and the time between [s]: one who asks `holder` has it for less than that."""
 
 _SHOWN: Final = 200
 """Characters of a command that a message shows."""
@@ -75,6 +80,7 @@ class Lock:
         self.works = False
 
     def __enter__(self) -> Self:
+        tries = 0
         while True:
             descriptor = os.open(self._path, self._flags, 0o666)
             try:
@@ -83,7 +89,11 @@ class Lock:
             except BlockingIOError:
                 owner = _owner(descriptor)
                 os.close(descriptor)
-                raise LockedError(owner) from None
+                tries += 1
+                if tries == _TRIES:
+                    raise LockedError(owner) from None
+                time.sleep(_PAUSE_S)
+                continue
             except OSError as error:
                 if error.errno not in _UNSUPPORTED:
                     os.close(descriptor)
@@ -140,7 +150,7 @@ def holder(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     try:
-        system.lock(descriptor)
+        system.lock(descriptor, shared=True)
     except BlockingIOError:
         return _owner(descriptor)
     finally:

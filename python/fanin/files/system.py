@@ -60,8 +60,15 @@ _BEYOND: Final = 1 << 30
 """Byte of a file that Windows locks: those before it can be read and written by others all the same."""
 
 
-def lock(descriptor: int) -> None:
+def lock(descriptor: int, *, shared: bool = False) -> None:
     """Lock an open file for this process until it is closed.
+
+    Parameters
+    ----------
+    descriptor : int
+        The file.
+    shared : bool
+        True for a reader, which excludes no other reader and needs no file that may be written; Windows has no such locks.
 
     Raises
     ------
@@ -71,7 +78,7 @@ def lock(descriptor: int) -> None:
         The file system has no locks.
     """
     if POSIX:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         return
     import msvcrt
 

@@ -79,6 +79,9 @@ def test_an_estimate_is_a_range_that_its_file_confirms_or_refutes(tmp_path: Path
         path = wrong.write_records(tmp_path / f"wrong.{kind}")
         rows = pl.read_parquet(path) if kind == "parquet" else pl.read_csv(path)
         assert rows["dropped"].null_count() == rows.height == wrong.records.height
+    facts, expected = (pl.read_parquet_metadata(one.write_records(tmp_path / f"{name}.parquet")) for one in (wrong, found))
+    assert {key for key in facts if key.startswith("fanin.")} == {key for key in expected if key.startswith("fanin.")}
+    assert (facts["fanin.schema"], facts["fanin.units"]) == (expected["fanin.schema"], expected["fanin.units"])
     for one, some in ((wrong, False), (found, True)):
         frame, _, _ = one.series(one.port()["port"], 0, one.port()["last_ps"])
         assert bool(frame["dropped"].any()) is some

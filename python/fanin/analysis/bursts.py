@@ -584,9 +584,8 @@ class Analysis:
         found = []
         for raw in _core.trace_records(self._settings, port, list(stretches), max_points):
             frame = pl.DataFrame({name: np.frombuffer(raw[name], dtype=kind) for name, kind in types.items()})
-            if tables.refuted(self.port(port)):
-                frame = frame.with_columns(dropped=pl.lit(value=False))
-            found.append((frame.with_columns(queue_bytes=known), int(raw["count"]), bool(raw["reduced"])))
+            frame = tables.undropped(frame, self.port(port)).with_columns(queue_bytes=known)
+            found.append((frame, int(raw["count"]), bool(raw["reduced"])))
         return found
 
     def plot(self, port: str | None = None, burst: int | None = None, *, max_points: int = _MAX_POINTS) -> Figure:
@@ -699,7 +698,8 @@ class Analysis:
                 if kind == ".parquet" and not unknown:
                     shutil.move(written, part)
                 elif kind == ".parquet":
-                    rows.sink_parquet(part)
+                    facts = pl.read_parquet_metadata(written)
+                    rows.sink_parquet(part, metadata={key: value for key, value in facts.items() if key.startswith("fanin.")})
                 elif kind == ".csv":
                     rows.sink_csv(part)
                 elif kind == ".jsonl":

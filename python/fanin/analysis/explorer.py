@@ -228,11 +228,6 @@ def packed(values: NDArray[Any]) -> dict[str, str]:
     return {"dtype": kind, "bdata": base64.b64encode(values.astype(f"<{kind}").tobytes()).decode()}
 
 
-def _undropped(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return records of which none is called dropped, as of an estimate that its own file refutes."""
-    return frame.with_columns(dropped=pl.lit(value=False))
-
-
 def _outline(stretch: Stretch) -> dict[str, Any]:
     """Return the columns of a stretch; queue and wait count from 1, 0 is unknown."""
     out = {"n": packed(stretch.count)} | {name: packed(total) for name, total in stretch.sums.items()}
@@ -315,12 +310,14 @@ def explore(analysis: Analysis) -> Explorer:
     by_port: dict[str, list[Stretch]] = {}
     for stretch in [*over.values(), *views]:
         by_port.setdefault(ports[stretch.port]["port"], []).append(stretch)
-    refuted = {port["port"] for port in ports if tables.refuted(port)}
+    by_name = {port["port"]: port for port in ports}
     with _records(analysis.settings_text) as batches:
         for batch in batches:
             for (name, *_), frame in batch.partition_by("port", as_dict=True, maintain_order=True).items():
-                columns = _columns(_undropped(frame) if name in refuted else frame)
-                for stretch in by_port.get(str(name), []):
+                if str(name) not in by_port:
+                    continue
+                columns = _columns(tables.undropped(frame, by_name[str(name)]))
+                for stretch in by_port[str(name)]:
                     stretch.take(frame, columns)
     names: dict[str, int] = {}
     drawn = [_view(ports[stretch.port], stretch, names) for stretch in views]
@@ -361,7 +358,7 @@ def _view(port: dict[str, Any], stretch: Stretch, names: dict[str, int]) -> dict
     stretch.packets = []
     records = int(stretch.count.sum())
     one_by_one = frame is not None and (frame.height <= PACKETS)
-    listed = _undropped(frame) if frame is not None and tables.refuted(port) else frame
+    listed = tables.undropped(frame, port) if frame is not None else None
     data = _packets(listed, stretch.low, names) if listed is not None and one_by_one else _outline(stretch)
     view: dict[str, Any] = {
         "port": stretch.port,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fanin.analysis.clock import Clock
 from fanin.text import show
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
     "all_notes",
@@ -26,6 +29,7 @@ __all__ = [
     "slope",
     "transfer_lines",
     "transfer_rows",
+    "undropped",
     "waiting_flow_rows",
     "waiting_rows",
 ]
@@ -77,6 +81,13 @@ def is_unknown(port: dict[str, Any]) -> bool:
 def refuted(port: dict[str, Any]) -> bool:
     """Return whether the estimate of a port's queue is refuted by its own file, so that nothing is known of drops."""
     return port["estimate"] is not None and port["estimate"]["sure"] == "refuted"
+
+
+def undropped(frame: pl.DataFrame, port: dict[str, Any]) -> pl.DataFrame:
+    """Return records of a port of which none is called dropped if the estimate that says so is refuted."""
+    import polars as pl
+
+    return frame.with_columns(dropped=pl.lit(value=False)) if refuted(port) else frame
 
 
 def known_span(port: Mapping[str, Any]) -> int:

@@ -138,7 +138,8 @@ impl LivePort {
     pub fn is_set_back(&mut self, now: u64, clock: &Clock) -> bool {
         let leaps = self.last.saturating_sub(now) > clock.leap();
         let alone = now >= self.before_last && self.last.saturating_sub(self.before_last) > AHEAD;
-        self.behind = (self.behind.0 + 1, if leaps || alone { self.behind.1 + 1 } else { 0 });
+        let shown = if leaps || alone { self.behind.1.saturating_add(1) } else { 0 };
+        self.behind = (self.behind.0.saturating_add(1), shown);
         self.behind.1 >= SET_BACK
     }
 
@@ -154,7 +155,8 @@ impl LivePort {
     /// Goes on at an earlier time with another analyzer; the bursts and the cell of this one must have been taken.
     pub fn set_back(&mut self, analyzer: PortSink, now: u64) {
         self.renew(analyzer, 0);
-        (self.last, self.before_last, self.behind) = (now, 0, (0, 0));
+        // The record at which it goes on did not go ahead alone.
+        (self.last, self.before_last, self.behind) = (now, now, (0, 0));
         self.counts.set_back += 1;
     }
 

@@ -502,6 +502,18 @@ fn a_row_ahead_by_less_than_a_leap_makes_no_later_one_late_for_long() {
 }
 
 #[test]
+fn a_log_in_descending_order_is_late_and_says_so() {
+    let mut text = String::from("1700000000000,eth1,0\n");
+    (0..2_000).for_each(|i| writeln!(text, "{},eth0,0", 1_700_000_020_000_u64 - 10 * i).unwrap());
+    let mut live = live(json!({}));
+    live.push(format!("{NAMES}{text}").as_bytes()).unwrap();
+    (0..2).for_each(|_| live.settle().unwrap());
+    // Its first row may have gone ahead alone; the rows after the sixteenth did not.
+    assert_eq!(counts(&live, 1, TIMES), [2, 1_998, 0, 1, 0]);
+    assert_eq!(live.report()["ports"][1]["unknown_now"], json!("late"));
+}
+
+#[test]
 fn a_port_whose_rows_are_late_or_are_missing_is_unknown_by_now() {
     let now = |live: &Live| -> Vec<Value> {
         live.report()["ports"].as_array().unwrap().iter().map(|port| port["unknown_now"].clone()).collect()

@@ -101,6 +101,8 @@ const NO_ROWS: [(&[u8], &str); 9] = [
     (&[0x28, 0xb5, 0x2f, 0xfd], "packed with zstd"),
 ];
 
+/// Formats that tell of events alone: their silence says that the queue is below a threshold.
+const EVENTS: [&str; 2] = ["lanz", "lanz-csv"];
 /// Formats that tell nothing before their end: their records come by queue, not by time.
 const TOLD_AT_END: [&str; 2] = ["nxos-burst", "nxos-burst-table"];
 
@@ -736,5 +738,6 @@ fn analyzer_of(name: &str, known: &Known, options: &Options, context: &Context) 
 }
 
 fn port_of(name: &str, known: &Known, options: &Options, watching: &Watching, context: &Context) -> LivePort {
-    LivePort::new(analyzer_of(name, known, options, context), watching.gap.map(Span::ps))
+    let events = EVENTS.contains(&known.facts.kind);
+    LivePort::new(analyzer_of(name, known, options, context), watching.gap.map(Span::ps), events)
 }

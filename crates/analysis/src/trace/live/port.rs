@@ -81,8 +81,8 @@ pub struct LivePort {
     pub last: u64,
     /// Time of the record before the last one, if that one is later [ps].
     before_last: u64,
-    /// Usual step between two intervals of counters.
-    steps: Patience,
+    /// Usual step between two intervals of counters, where these come all the time.
+    steps: Option<Patience>,
     /// Time after the last record from which the next one ends a gap [ps], where the user says it.
     gap: Option<u64>,
     pub cell: Cell,
@@ -98,8 +98,9 @@ pub struct LivePort {
 }
 
 impl LivePort {
-    /// `gap`: the least one between records, where the user says it [ps].
-    pub fn new(analyzer: PortSink, gap: Option<u64>) -> Self {
+    /// `gap`: the least one between records, where the user says it [ps]; `events`: the source tells of events alone, so that its silence
+    /// is no gap.
+    pub fn new(analyzer: PortSink, gap: Option<u64>, events: bool) -> Self {
         LivePort {
             analyzer,
             counts: PortCounts::default(),
@@ -108,7 +109,7 @@ impl LivePort {
             queue: None,
             last: 0,
             before_last: 0,
-            steps: Patience::default(),
+            steps: (!events).then(Patience::default),
             gap,
             cell: Cell::default(),
             cell_ends: 0,
@@ -149,7 +150,8 @@ impl LivePort {
         if self.behind.0 >= SET_BACK {
             return Some("late");
         }
-        (since > cell && (self.steps.is_over(since) || self.analyzer.is_overdue(since))).then_some(State::Gap.name())
+        let overdue = || self.steps.is_some_and(|steps| steps.is_over(since)) || self.analyzer.is_overdue(since);
+        (since > cell && overdue()).then_some(State::Gap.name())
     }
 
     /// Goes on at an earlier time with another analyzer; the bursts and the cell of this one must have been taken.
@@ -279,8 +281,8 @@ impl LivePort {
 
     fn count(&mut self, interval: &Interval) {
         let now = interval.end.ps();
-        if self.last > 0 && now > self.last {
-            self.steps.misses(now - self.last);
+        if let Some(steps) = self.steps.as_mut().filter(|_| self.last > 0 && now > self.last) {
+            steps.misses(now - self.last);
         }
         self.come_to(now);
         self.counts.records += 1;

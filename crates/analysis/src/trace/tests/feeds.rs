@@ -40,8 +40,12 @@ pub fn config() -> Vec<u8> {
 }
 
 pub fn congestion(time: u64, segments: u64, kind: u64, more: &[(u64, u64)]) -> Vec<u8> {
+    congestion_at(b"Cpu", time, segments, kind, more)
+}
+
+pub fn congestion_at(port: &[u8], time: u64, segments: u64, kind: u64, more: &[(u64, u64)]) -> Vec<u8> {
     let mut record =
-        [number(1, time), text(2, b"Cpu"), number(3, 2048), number(4, 4096), number(5, segments), number(6, kind)].concat();
+        [number(1, time), text(2, port), number(3, 2048), number(4, 4096), number(5, segments), number(6, kind)].concat();
     more.iter().for_each(|(field, value)| record.extend(number(*field, *value)));
     framed(&text(2, &record))
 }

@@ -1,7 +1,7 @@
 //! Streams of telemetry that are read as they come: from connections, datagrams, and files that grow.
 
 use super::counters::report;
-use super::feeds::{config, congestion, counters, datagram, field, ipfix, template, LANZ_CSV};
+use super::feeds::{config, congestion, congestion_at, counters, datagram, field, ipfix, template, LANZ_CSV};
 use super::telemetry::{self, T};
 use super::Folder;
 use crate::trace::{Live, Options, Watching};
@@ -204,6 +204,26 @@ fn a_stray_datagram_at_the_start_deafens_nothing() {
         let report = live.report();
         assert_eq!((report["refused"].as_u64(), &report["kind"]), (Some(refused), &json!("sflow")), "{report}");
     }
+}
+
+#[test]
+fn a_port_of_which_lanz_is_silent_is_below_its_threshold() {
+    let mut stream = config();
+    let congested = |port: &[u8], i: u64| {
+        let at = 146_591_697_107_546 + 5_000 * i;
+        let entries = [(0, 60_000, 1), (2_000, 80_000, 2), (4_000, 9_000, 3)];
+        entries.map(|(after, segments, kind)| congestion_at(port, at + after, segments, kind, &[])).concat()
+    };
+    (0..50).for_each(|i| stream.extend([congested(b"Et1", i), congested(b"Et2", i)].concat()));
+    // From here on one port alone is congested, for ten seconds.
+    (50..2_050).for_each(|i| stream.extend(congested(b"Et1", i)));
+    let mut live = live(&json!({}));
+    live.push(&stream).unwrap();
+    (0..2).for_each(|_| live.settle().unwrap());
+    let report = live.report();
+    let told = |port: usize| ["port", "bursts", "queue_bytes", "unknown_now"].map(|key| report["ports"][port][key].clone());
+    assert_eq!(told(1), [json!("Et2"), json!(50), json!(0), Value::Null]);
+    assert_eq!((&told(0)[0], &told(0)[3]), (&json!("Et1"), &Value::Null));
 }
 
 #[test]

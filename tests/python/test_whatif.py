@@ -82,6 +82,30 @@ def test_no_constant_answer_is_right_in_all_cases(rows: dict[tuple[str, int], wh
     assert all(true[:4])
 
 
+@pytest.mark.parametrize(
+    ("source", "error", "expected"),
+    [
+        ("lanz", ValueError("2 samples of the queue: too few to hold a model against; accepted: 5 or more"), True),
+        ("csv", ValueError("2 samples of the queue: too few to hold a model against; accepted: 5 or more"), False),
+        ("lanz", fanin.TraceError("lanz.bin: message 2: is no LANZ message"), False),
+    ],
+)
+def test_a_refusal_that_is_not_expected_of_an_input_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], source: str, error: Exception, expected: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(whatif_truth, "tried", refuse)
+    if expected:
+        whatif_truth.main([source])
+    else:
+        with pytest.raises(SystemExit) as ended:
+            whatif_truth.main([source])
+        assert str(ended.value).count(f"is refused, which is not expected of it: {error}") == len(whatif_truth.CASES)
+    assert f"Of {len(whatif_truth.CASES)}: " in capsys.readouterr().out
+
+
 def test_hosts_of_another_kind_are_no_answer() -> None:
     """The model's hosts are Linux': bursts of others that it does not give back are refused, not answered."""
     case = whatif_truth.CASES[0]

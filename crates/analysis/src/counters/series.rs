@@ -52,6 +52,13 @@ pub struct Look {
     pub watermark: Option<u64>,
 }
 
+impl Look {
+    /// Counts that it tells, in the order of a series' totals.
+    pub(super) fn counts(&self) -> [Option<Value>; 5] {
+        [self.sent, self.arrived, self.packets, self.dropped, self.marked]
+    }
+}
+
 /// Looks at the counters of one port, in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
@@ -122,19 +129,19 @@ impl Series {
         self.whole(look, rate)
     }
 
-    /// True if a look tells a rate, and the usual length of rows is known.
+    /// True if a look tells a rate and no total, which would be of all the time since the last one, and the usual length of rows is known.
     fn is_of_a_row(&self, look: &Look) -> bool {
         let is_rate = |value: Option<Value>| matches!(value, Some(Value::Rate(_)));
-        self.usual > 0 && look.span.is_none() && (is_rate(look.sent) || is_rate(look.arrived))
+        let is_total = |value: Option<Value>| matches!(value, Some(Value::Total(..)));
+        let of_a_row = self.usual > 0 && look.span.is_none() && (is_rate(look.sent) || is_rate(look.arrived));
+        of_a_row && !look.counts().into_iter().any(is_total)
     }
 
-    /// Begins totals at a look that tells no interval.
+    /// Begins those totals that have not begun at a look that tells no interval. The others rise by what they tell later.
     pub(super) fn begin(&mut self, look: &Look) {
-        let totals = [look.sent, look.arrived, look.packets, look.dropped, look.marked];
-        for (place, (running, value)) in self.totals.iter_mut().zip(totals).enumerate() {
-            if let Some(Value::Total(total, bits)) = value {
+        for (running, value) in self.totals.iter_mut().zip(look.counts()) {
+            if let (Some(Value::Total(total, bits)), false) = (value, running.has_begun()) {
                 running.step(total, bits, None);
-                self.untold &= !(1 << place);
             }
         }
     }
@@ -298,6 +305,14 @@ mod tests {
         let mut series = Series::default();
         let intervals = looks.iter().flat_map(|look| series.look(look, rate)).flatten();
         intervals.map(|i| (i.start.ps() / US, i.end.ps() / US, i.sent, i.state)).collect()
+    }
+
+    #[test]
+    fn a_rate_of_one_row_does_not_shorten_the_time_of_a_total() {
+        let look = |us: u64| Look { arrived: Some(Value::Rate(8_000_000)), ..at(us, us * 60) };
+        let told = all(&[look(0), look(10), look(20), look(40), look(50)], Some(BitRate::from_gbps(1)));
+        assert_eq!(told[2], (20, 40, Some(1_200), State::Known), "one row is missing");
+        assert_eq!(told.len(), 4);
     }
 
     #[test]

@@ -246,9 +246,18 @@ struct Sent {
     name: String,
     last: Option<(Time, u64)>,
     busiest: f64,
-    /// Times between documents with more than the line carries, and the first with most of them.
+    /// Times between documents with more than the line carries, and the first of the highest rate among them.
     over: u64,
-    most: (u64, Span, Time),
+    worst: Option<Worst>,
+}
+
+/// Time between two documents with more bytes than the line carries.
+#[derive(Clone, Copy, Debug)]
+struct Worst {
+    bps: f64,
+    bytes: u64,
+    within: Span,
+    at: Time,
 }
 
 impl Sent {
@@ -261,22 +270,19 @@ impl Sent {
             return;
         }
         let bps = more as f64 * BPS / within.ps() as f64;
-        let is_most = bps > self.busiest;
-        if is_most {
-            self.busiest = bps;
-        }
+        self.busiest = self.busiest.max(bps);
         if rate.is_some_and(|rate| more as f64 > most_bytes(rate, within.ps())) {
             self.over += 1;
-            if is_most {
-                self.most = (more, within, before);
+            if self.worst.is_none_or(|worst| bps > worst.bps) {
+                self.worst = Some(Worst { bps, bytes: more, within, at: before });
             }
         }
     }
 
     /// The finding on more bytes than the line carries.
     fn finding(&self, rate: BitRate) -> Option<Finding> {
-        let (bytes, within, at) = self.most;
-        (self.over > 0).then(|| Finding {
+        let Worst { bps, bytes, within, at } = self.worst?;
+        Some(Finding {
             code: "counters_above_line",
             level: Level::Doubt,
             place: self.name.clone(),
@@ -288,7 +294,7 @@ impl Sent {
                 size(bytes as f64),
                 span(within.ps()),
                 span(at.ps()),
-                display::rate(self.busiest),
+                display::rate(bps),
                 display::rate(rate.bps() as f64)
             ),
             hint: "the speed (--rate), or the times before the documents, are wrong".into(),

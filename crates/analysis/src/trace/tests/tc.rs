@@ -47,6 +47,18 @@ fn bytes_tell_the_rate_between_documents_and_a_speed_that_is_wrong() {
     let finding = told.plausibility.findings.iter().find(|finding| finding.code == "counters_above_line").unwrap();
     assert_eq!((finding.count, finding.bytes), (2, Some(500_000)));
     assert!(finding.words.ends_with("500 KB within 1 s at 2 s, 4 Mb/s on a port of 1 Mb/s"), "{}", finding.words);
+    // What two of the largest frames explain is not above the line, however quick it was.
+    let text: String = [(0, 0), (10, 4_500), (510, 129_500)]
+        .map(|(ms, bytes)| {
+            format!(
+                "{}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"bytes\":{bytes},\"drops\":0,\"backlog\":0}}]\n",
+                f64::from(ms) / 1e3
+            )
+        })
+        .concat();
+    let told = super::counters::report(&folder.file("slow.json", text), r#"{"rate": "1Mbps", "above": "1KB"}"#).unwrap();
+    let finding = told.plausibility.findings.iter().find(|finding| finding.code == "counters_above_line").unwrap();
+    assert!(finding.words.ends_with("125 KB within 500 ms at 10 ms, 2 Mb/s on a port of 1 Mb/s"), "{}", finding.words);
 }
 
 #[test]

@@ -330,7 +330,7 @@ struct Reader {
     behind: bool,
     /// True after an error behind which no message can be told from another.
     lost: bool,
-    /// What was held of ports whose counters come apart has been told.
+    /// Looks that were held, of ports whose counters come apart, have been told.
     finished: bool,
     /// Bytes at the end that are no whole message.
     cut: usize,

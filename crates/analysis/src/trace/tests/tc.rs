@@ -98,3 +98,17 @@ fn what_is_wrong_with_a_series_is_said_with_its_line() {
     assert_eq!(records.iter().filter(|r| r.flags & DROPPED != 0).count(), 3, "{records:?}");
     assert!(notes.iter().any(|n| n.contains("the file ends in 700 zero bytes")), "{notes:?}");
 }
+
+#[test]
+fn a_clock_that_was_set_back_between_documents_is_a_doubt() {
+    let folder = Folder::new();
+    let text: String = [0, 10, 20, 30, 15, 25, 35, 45]
+        .map(|ms| {
+            format!("{}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"drops\":0,\"backlog\":{}}}]\n", f64::from(ms) / 1e3, ms * 100)
+        })
+        .concat();
+    let told = super::counters::report(&folder.file("back.json", text), r#"{"rate": "1Gbps", "above": "1KB"}"#).unwrap();
+    let finding = told.plausibility.findings.iter().find(|finding| finding.code == "clock_back").unwrap();
+    assert_eq!((finding.level, finding.count), (crate::checks::Level::Doubt, 2));
+    assert!(finding.words.starts_with("2 documents are earlier than one before, by 15 ms at most"), "{}", finding.words);
+}

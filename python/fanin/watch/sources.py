@@ -276,7 +276,7 @@ class Source:
         Raises
         ------
         TraceError
-            It was none that can be read, and there is no next one.
+            No trace that can be read has come, and none will.
         """
         if self.stopping.is_set():
             return

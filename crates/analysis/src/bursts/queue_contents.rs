@@ -179,8 +179,9 @@ impl Standing {
         while let Some(pace) = self.pace.filter(|pace| pace.sent < elapsed - slack && self.bytes > 0) {
             let front = self.ring[(self.front - self.base) as usize];
             let due = (elapsed - slack - pace.sent) as u64;
-            if front.slot == UNKNOWN && due < self.front_bytes() {
-                // Of several packets without a record, some have left.
+            // Bytes without a record are several packets, of which some have left. What is dropped at the front goes whole.
+            let may_wear = front.slot == UNKNOWN && self.front != self.next_doomed;
+            if may_wear && due < self.front_bytes() {
                 self.worn += due;
                 self.bytes -= due;
                 break;

@@ -2,10 +2,10 @@
 //!
 //! Devices stream each leaf in a message of its own, some microseconds apart, and tables may have one counter in a row. Of such looks those with
 //! the bytes that left end intervals. What comes between two of them belongs to the nearer one: a look is told once the middle between it and
-//! the next is passed, or at the end.
+//! the next is passed, or at the end. Rates are of the time since the row before, and stay on their own.
 
 use super::interval::{Interval, State};
-use super::series::{Look, Series};
+use super::series::{Look, Series, Value};
 use fanin_units::BitRate;
 
 /// Looks without the bytes between two that have them after which they have a pace of their own: of levels each counts as [`LEVEL`].
@@ -29,21 +29,32 @@ pub(super) struct Apart {
 impl Look {
     /// Kinds of values that it tells, by bit: totals in the order of a series, and levels.
     pub(super) fn kinds(&self) -> u8 {
-        let totals = [self.sent, self.arrived, self.packets, self.dropped, self.marked].map(|value| value.is_some());
-        let [sent, arrived, packets, dropped, marked] = totals.map(u8::from);
+        let [sent, arrived, packets, dropped, marked] = self.counts().map(|value| u8::from(value.is_some()));
         let levels = u8::from(self.queue.is_some()) << 5 | u8::from(self.watermark.is_some()) << 6;
         sent | arrived << 1 | packets << 2 | dropped << 3 | marked << 4 | levels
     }
 
-    /// Takes the values of a look: the larger watermark, and of all else what is told there.
+    /// Takes the values of a later look: totals, what was counted in all, and the largest levels.
     fn join(&mut self, other: &Look) {
-        self.sent = other.sent.or(self.sent);
-        self.arrived = other.arrived.or(self.arrived);
-        self.packets = other.packets.or(self.packets);
-        self.dropped = other.dropped.or(self.dropped);
-        self.marked = other.marked.or(self.marked);
-        self.queue = other.queue.or(self.queue);
-        self.watermark = self.watermark.max(other.watermark);
+        let add = |mine: &mut Option<Value>, more: Option<Value>| {
+            *mine = match (*mine, more) {
+                (Some(Value::Since(mine)), Some(Value::Since(more))) => Some(Value::Since(mine.saturating_add(more))),
+                (mine, more) => more.or(mine),
+            }
+        };
+        add(&mut self.sent, other.sent);
+        add(&mut self.arrived, other.arrived);
+        add(&mut self.packets, other.packets);
+        add(&mut self.dropped, other.dropped);
+        add(&mut self.marked, other.marked);
+        self.queue = self.queue.max(other.queue);
+        // A queue that was seen at another time than the watermark is no contradiction to it.
+        self.watermark = self.watermark.max(other.watermark).map(|most| most.max(self.queue.unwrap_or(0)));
+    }
+
+    /// True if it tells a rate, which is of the time since the look before and cannot be joined.
+    fn has_a_rate(&self) -> bool {
+        self.counts().into_iter().any(|value| matches!(value, Some(Value::Rate(_))))
     }
 }
 
@@ -82,6 +93,7 @@ impl Series {
         (apart.kinds, apart.again) = (0, 0);
         for early in std::mem::take(&mut apart.early) {
             if early.time.ps().saturating_sub(at.ps()) < look.time.ps().saturating_sub(early.time.ps()) {
+                // What it tells is of the time before; its totals count from there.
                 self.begin(&early);
             } else {
                 apart.next.get_or_insert_default().join(&early);
@@ -100,6 +112,12 @@ impl Series {
 
     fn without_bytes(&mut self, apart: &mut Apart, look: &Look, rate: Option<BitRate>) -> [Option<Interval>; 2] {
         let kinds = look.kinds();
+        if kinds == 0 || look.has_a_rate() {
+            // A look that tells nothing only shows that time has passed.
+            let is_over = look.time.ps() > apart.held.map_or(0, |held| held.time.ps()).saturating_add(self.usual() / 2);
+            let told = if is_over || kinds != 0 { self.tell(&mut apart.held, rate) } else { None };
+            return [told, if kinds == 0 { None } else { self.alone(look, rate) }];
+        }
         if apart.kinds & kinds != 0 {
             apart.again = (apart.again + if kinds & LEVELS == 0 { 1 } else { LEVEL }).min(MOST);
         }
@@ -109,6 +127,7 @@ impl Series {
             // They are no parts of looks with bytes.
             self.own_pace();
             let told = self.tell(&mut apart.held, rate);
+            self.settle_early(apart);
             let mut whole = apart.next.take().unwrap_or_default();
             whole.join(look);
             whole.time = look.time;
@@ -138,6 +157,16 @@ impl Series {
         held.take().and_then(|held| self.alone(&held, rate))
     }
 
+    /// Puts looks behind the only one with bytes together: their totals begin with the first, and rise by the last.
+    fn settle_early(&mut self, apart: &mut Apart) {
+        for early in std::mem::take(&mut apart.early) {
+            self.begin(&early);
+            let next = apart.next.get_or_insert_default();
+            next.join(&early);
+            next.time = next.time.max(early.time);
+        }
+    }
+
     /// Takes a look on its own: without a span it ends one interval, or is one that contradicts.
     fn alone(&mut self, look: &Look, rate: Option<BitRate>) -> Option<Interval> {
         let [first, second] = self.whole(look, rate);
@@ -148,13 +177,13 @@ impl Series {
     pub fn finish(&mut self, rate: Option<BitRate>) -> [Option<Interval>; 2] {
         let Some(mut apart) = self.apart.take() else { return [None, None] };
         let told = self.tell(&mut apart.held, rate);
+        self.settle_early(&mut apart);
         [told, apart.next.and_then(|next| self.alone(&next, rate))]
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::series::Value;
     use super::*;
     use fanin_units::Time;
 
@@ -255,7 +284,9 @@ mod tests {
         };
         let told = all((0..6).flat_map(of));
         let levels = told.iter().filter(|told| told.1 - told.0 == 50 && told.4.is_some()).count();
-        assert!((100..=114).contains(&levels), "{levels} of 114");
+        // Those of the first 9 times are one: until then they may be parts of looks with bytes.
+        assert_eq!(levels, 114 - 9);
+        assert!(told.iter().any(|told| told.4 == Some(9) && told.1 - told.0 == 450), "{told:?}");
     }
 
     #[test]
@@ -265,6 +296,47 @@ mod tests {
         assert_eq!(told.iter().filter_map(|told| told.3).sum::<u64>(), 399, "each drop counts once");
         let last = told.last().unwrap();
         assert!(last.1 == 399_000 && told.iter().filter(|told| told.1 > 15_000).all(|told| told.2.is_none()));
+    }
+
+    fn in_all(looks: &[Look]) -> Vec<Interval> {
+        let mut series = Series::default();
+        let mut told: Vec<Interval> = looks.iter().flat_map(|look| series.look(look, None)).flatten().collect();
+        told.extend(series.finish(None).into_iter().flatten());
+        told
+    }
+
+    #[test]
+    fn counts_and_levels_of_looks_without_the_bytes_are_of_the_interval() {
+        let since = |count| Some(Value::Since(count));
+        let with = |us: u64, total: Option<u64>, queue: u64, drops: u64| Look {
+            sent: total.map(|total| Value::Total(total, None)),
+            queue: Some(queue),
+            dropped: since(drops),
+            ..Look { time: Time::from_ps(us * US), ..Look::default() }
+        };
+        let looks = [with(0, Some(0), 0, 0), with(10, Some(10), 0, 0), with(20, None, 900, 3), with(30, Some(30), 0, 5)];
+        let told: Vec<_> = in_all(&looks).iter().map(|i| (i.start.ps() / US, i.sent, i.queue, i.dropped, i.state)).collect();
+        let known = |start, sent, queue, drops| (start, Some(sent), Some(queue), Some(drops), State::Known);
+        assert_eq!(told, [known(0, 10, 0, 0), known(10, 20, 900, 8)]);
+        // A queue that stands after the watermark was read contradicts nothing.
+        let mut joined = look(1, Most(5));
+        joined.join(&Look { queue: Some(7), ..look(2, Most(0)) });
+        assert_eq!((joined.watermark, joined.queue), (Some(7), Some(7)));
+    }
+
+    #[test]
+    fn all_that_comes_behind_the_only_bytes_is_told_and_empty_looks_are_not_kept() {
+        let drops = (1..40).map(|n| look(1_000 + n, Drops(n)));
+        let looks: Vec<Look> = std::iter::once(look(1_000, Bytes(5))).chain(drops).collect();
+        let told: Vec<_> = in_all(&looks).iter().map(|i| (i.length() / US, i.sent, i.dropped)).collect();
+        assert_eq!(told, [(39, None, Some(38))]);
+        let mut series = Series::default();
+        series.look(&look(0, Bytes(0)), None);
+        for us in 1..10_000 {
+            assert_eq!(series.look(&Look { time: Time::from_ps(us * US), ..Look::default() }, None), [None, None]);
+        }
+        assert!(series.apart.as_ref().is_none_or(|apart| apart.early.is_empty()));
+        assert_eq!(series.finish(None), [None, None]);
     }
 
     #[test]

@@ -22,8 +22,10 @@ pub(crate) fn most_bytes(rate: BitRate, ps: u64) -> f64 {
 /// Looks before an earlier one after which a stream's clock is believed to have been set back.
 const SET_BACK: u8 = 3;
 
-/// Place of the packets among the counters.
+/// Places of packets, drops and marks among the counters.
 const PACKETS: usize = 2;
+const DROPPED: usize = 3;
+const MARKED: usize = 4;
 
 /// A counter's value: a running total, or what was counted since the look before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,13 @@ pub struct Look {
     pub queue: Option<u64>,
     /// Most bytes that waited since the look before.
     pub watermark: Option<u64>,
+}
+
+impl Look {
+    /// Counts that it tells, in the order of a series' totals.
+    pub(super) fn counts(&self) -> [Option<Value>; 5] {
+        [self.sent, self.arrived, self.packets, self.dropped, self.marked]
+    }
 }
 
 /// Looks at the counters of one port, in order of time.
@@ -90,14 +99,31 @@ impl Series {
         self.live && self.earlier >= SET_BACK
     }
 
-    /// Begins anew at a look: what was counted before it is unknown.
+    /// Begins anew at a look: drops and marks since the last one are counted, at no known time, and of all else nothing is known.
     #[cold]
     fn begin_at(&mut self, look: &Look) -> Interval {
-        let start = self.before.min(look.time);
-        *self = Series::new(self.live);
-        self.look(look, None);
-        self.before = look.time;
-        Interval::unknown(start, look.time, State::Contradicting)
+        let mut interval = Interval::unknown(self.before.min(look.time), look.time, State::Contradicting);
+        let (mut totals, mut untold) = (self.totals, 0);
+        for (place, (running, value)) in totals.iter_mut().zip(look.counts()).enumerate() {
+            match value {
+                Some(Value::Total(total, bits)) => match (running.step(total, bits, None), place) {
+                    (Step::By(count), DROPPED) => interval.dropped = Some(count),
+                    (Step::By(count), MARKED) => interval.marked = Some(count),
+                    _ => {}
+                },
+                _ => untold |= u8::from(running.has_begun()) << place,
+            }
+        }
+        *self = Series { totals, untold, told: self.told, last: Some(*look), before: look.time, ..Series::new(self.live) };
+        interval
+    }
+
+    /// Leaves what all totals rise by until the next look to no interval alone.
+    #[cold]
+    fn leave_untold(&mut self) {
+        for (place, running) in self.totals.iter().enumerate() {
+            self.untold |= u8::from(running.has_begun()) << place;
+        }
     }
 
     /// Takes the next look; gives the intervals that it ends, the earlier one first: at most a gap, and what was counted.
@@ -122,19 +148,19 @@ impl Series {
         self.whole(look, rate)
     }
 
-    /// True if a look tells a rate, and the usual length of rows is known.
+    /// True if a look tells a rate and no total, which would be of all the time since the last one, and the usual length of rows is known.
     fn is_of_a_row(&self, look: &Look) -> bool {
         let is_rate = |value: Option<Value>| matches!(value, Some(Value::Rate(_)));
-        self.usual > 0 && look.span.is_none() && (is_rate(look.sent) || is_rate(look.arrived))
+        let is_total = |value: Option<Value>| matches!(value, Some(Value::Total(..)));
+        let of_a_row = self.usual > 0 && look.span.is_none() && (is_rate(look.sent) || is_rate(look.arrived));
+        of_a_row && !look.counts().into_iter().any(is_total)
     }
 
-    /// Begins totals at a look that tells no interval.
+    /// Begins those totals that have not begun at a look that tells no interval. The others rise by what they tell later.
     pub(super) fn begin(&mut self, look: &Look) {
-        let totals = [look.sent, look.arrived, look.packets, look.dropped, look.marked];
-        for (place, (running, value)) in self.totals.iter_mut().zip(totals).enumerate() {
-            if let Some(Value::Total(total, bits)) = value {
+        for (running, value) in self.totals.iter_mut().zip(look.counts()) {
+            if let (Some(Value::Total(total, bits)), false) = (value, running.has_begun()) {
                 running.step(total, bits, None);
-                self.untold &= !(1 << place);
             }
         }
     }
@@ -178,8 +204,15 @@ impl Series {
             if look.time <= last.time {
                 let same = look == last;
                 let state = if same { State::Repeated } else { State::Contradicting };
-                if look.time < last.time && self.is_set_back(look) {
-                    return [Some(self.begin_at(look)), None];
+                if look.time < last.time {
+                    // The count has gone on, so the clock was set back: until it is later again nobody knows how long it took.
+                    if matches!((look.sent, last.sent), (Some(Value::Total(now, _)), Some(Value::Total(before, _))) if now > before)
+                    {
+                        self.leave_untold();
+                    }
+                    if self.is_set_back(look) {
+                        return [Some(self.begin_at(look)), None];
+                    }
                 }
                 return [Some(Interval::unknown(look.time, look.time, state)), None];
             }
@@ -298,6 +331,34 @@ mod tests {
         let mut series = Series::default();
         let intervals = looks.iter().flat_map(|look| series.look(look, rate)).flatten();
         intervals.map(|i| (i.start.ps() / US, i.end.ps() / US, i.sent, i.state)).collect()
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_no_burst_of_the_bytes_meanwhile() {
+        let rate = Some(BitRate::from_gbps(1));
+        let with = |us: u64, n: u64| Look { dropped: Some(Value::Total(n / 4, None)), ..at(us, n * 10) };
+        let times = [0, 10, 20, 30, 40, 10, 20, 30, 40, 50, 60];
+        let looks: Vec<Look> = times.into_iter().zip(0..).map(|(us, n)| with(us, n)).collect();
+        for live in [false, true] {
+            let mut series = Series::new(live);
+            let told: Vec<Interval> = looks.iter().flat_map(|look| series.look(look, rate)).flatten().collect();
+            let known = told.iter().filter(|told| told.state == State::Known);
+            assert!(known.clone().all(|told| told.sent == Some(10) && told.length() == 10 * US), "{told:?}");
+            assert_eq!(told.iter().filter_map(|told| told.dropped).sum::<u64>(), 2, "each drop counts");
+            let gaps: Vec<_> = told.iter().filter(|told| told.state == State::Gap).map(|i| (i.end.ps() / US, i.sent)).collect();
+            assert_eq!(gaps, if live { vec![] } else { vec![(50, Some(50))] });
+        }
+        // A row that stands behind a later one is no clock that was set back.
+        let told = all(&[at(0, 0), at(10, 10), at(30, 30), at(20, 20), at(40, 40)], rate);
+        assert_eq!(told.last(), Some(&(30, 40, Some(10), State::Known)));
+    }
+
+    #[test]
+    fn a_rate_of_one_row_does_not_shorten_the_time_of_a_total() {
+        let look = |us: u64| Look { arrived: Some(Value::Rate(8_000_000)), ..at(us, us * 60) };
+        let told = all(&[look(0), look(10), look(20), look(40), look(50)], Some(BitRate::from_gbps(1)));
+        assert_eq!(told[2], (20, 40, Some(1_200), State::Known), "one row is missing");
+        assert_eq!(told.len(), 4);
     }
 
     #[test]

@@ -86,7 +86,16 @@ struct TcFile;
 impl OpenRows for TcFile {
     fn open(&self, file: &SourceFile) -> Result<Box<dyn TraceReader>, Problems> {
         let documents = Documents::open(file)?;
-        Ok(Box::new(Looks { documents, drops: NewDrops::default(), before: Vec::new(), sent: Vec::new(), ports: 0, looks: 0 }))
+        Ok(Box::new(Looks {
+            documents,
+            drops: NewDrops::default(),
+            before: Vec::new(),
+            sent: Vec::new(),
+            latest: Time::ZERO,
+            back: (0, Span::ZERO),
+            ports: 0,
+            looks: 0,
+        }))
     }
 }
 
@@ -236,6 +245,9 @@ struct Looks {
     before: Vec<(String, u64)>,
     /// Bytes that each port sent.
     sent: Vec<Sent>,
+    /// Time of the latest document; and documents behind it that are earlier, and by how much at most.
+    latest: Time,
+    back: (u64, Span),
     ports: usize,
     looks: u64,
 }
@@ -246,9 +258,18 @@ struct Sent {
     name: String,
     last: Option<(Time, u64)>,
     busiest: f64,
-    /// Times between documents with more than the line carries, and the first with most of them.
+    /// Times between documents with more than the line carries, and the first of the highest rate among them.
     over: u64,
-    most: (u64, Span, Time),
+    worst: Option<Worst>,
+}
+
+/// Time between two documents with more bytes than the line carries.
+#[derive(Clone, Copy, Debug)]
+struct Worst {
+    bps: f64,
+    bytes: u64,
+    within: Span,
+    at: Time,
 }
 
 impl Sent {
@@ -261,22 +282,19 @@ impl Sent {
             return;
         }
         let bps = more as f64 * BPS / within.ps() as f64;
-        let is_most = bps > self.busiest;
-        if is_most {
-            self.busiest = bps;
-        }
+        self.busiest = self.busiest.max(bps);
         if rate.is_some_and(|rate| more as f64 > most_bytes(rate, within.ps())) {
             self.over += 1;
-            if is_most {
-                self.most = (more, within, before);
+            if self.worst.is_none_or(|worst| bps > worst.bps) {
+                self.worst = Some(Worst { bps, bytes: more, within, at: before });
             }
         }
     }
 
     /// The finding on more bytes than the line carries.
     fn finding(&self, rate: BitRate) -> Option<Finding> {
-        let (bytes, within, at) = self.most;
-        (self.over > 0).then(|| Finding {
+        let Worst { bps, bytes, within, at } = self.worst?;
+        Some(Finding {
             code: "counters_above_line",
             level: Level::Doubt,
             place: self.name.clone(),
@@ -288,7 +306,7 @@ impl Sent {
                 size(bytes as f64),
                 span(within.ps()),
                 span(at.ps()),
-                display::rate(self.busiest),
+                display::rate(bps),
                 display::rate(rate.bps() as f64)
             ),
             hint: "the speed (--rate), or the times before the documents, are wrong".into(),
@@ -306,6 +324,11 @@ impl Looks {
         }
         self.looks += 1;
         let time = context.origin.time(document.time.unwrap_or(0)).map_err(|e| wrong(e.message(), &self.documents))?;
+        if time < self.latest {
+            let by = self.latest.since(time);
+            self.back = (self.back.0 + 1, self.back.1.max(by));
+        }
+        self.latest = self.latest.max(time);
         for qdisc in &document.qdiscs {
             let text = |key: &str| qdisc[key].as_str();
             let (Some(kind), Some(handle)) = (text("kind"), text("handle")) else {
@@ -406,6 +429,22 @@ impl TraceReader for Looks {
         }
         if let Some(rate) = context.rate {
             context.findings.extend(busy.iter().filter_map(|sent| sent.finding(rate)));
+        }
+        let (back, farthest) = self.back;
+        if back > 0 {
+            context.findings.push(Finding {
+                code: "clock_back",
+                level: Level::Doubt,
+                place: file.clone(),
+                count: back,
+                bytes: None,
+                words: format!(
+                    "{} earlier than one before, by {} at most: the clock was set back, or leapt ahead before",
+                    if back == 1 { "1 document is".into() } else { format!("{back} documents are") },
+                    span(farthest.ps())
+                ),
+                hint: "their samples stand among earlier ones: --start and --stop choose one stretch of time".into(),
+            });
         }
         context.notes.extend(self.documents.gauge.note(self.documents.packing, &file));
     }

@@ -25,22 +25,30 @@ struct Capture {
     /// True of pcapng, whose interfaces come among the packets.
     blocks: bool,
     interfaces: Vec<(LinkType, u128)>,
+    /// Ticks in a second of the finest clock.
+    finest: u128,
     /// Time of the latest packet [ps].
     last: u128,
 }
 
 impl Capture {
     fn new(big_endian: bool, blocks: bool) -> Capture {
-        Capture { big_endian, blocks, interfaces: Vec::new(), last: 0 }
+        Capture { big_endian, blocks, interfaces: Vec::new(), finest: 0, last: 0 }
+    }
+
+    fn add(&mut self, link: LinkType, ticks: u128) {
+        self.interfaces.push((link, ticks));
+        self.finest = self.finest.max(ticks);
     }
 
     /// The time of a packet that an interface read at so many ticks of its clock [ps].
     ///
-    /// A clock of larger ticks shows the begin of one: beside another clock the packet is as late in it as the order of packets says.
+    /// A clock of larger ticks shows the begin of one: in a capture that has a finer clock, too, the packet is as late in it as the order of
+    /// packets says.
     fn time(&mut self, at: u128, ticks: u128) -> u128 {
         let (mut time, next) = (at * S / ticks, (at + 1) * S / ticks);
         let is_behind = time <= self.last && self.last < next;
-        if is_behind && self.interfaces.iter().any(|(_, others)| *others > ticks) {
+        if is_behind && self.finest > ticks {
             time = (self.last + 1).min(next - 1);
         }
         self.last = self.last.max(time);
@@ -60,7 +68,7 @@ impl Capture {
         };
         let mut capture = Capture::new(big_endian, false);
         let link = capture.word(start, 20)?;
-        capture.interfaces.push((LinkType::of(link & 0xffff), ticks));
+        capture.add(LinkType::of(link & 0xffff), ticks);
         Some((capture, 24))
     }
 
@@ -102,7 +110,8 @@ impl Capture {
         let packet = match kind {
             1 if self.interfaces.len() < INTERFACES => {
                 let link = LinkType::of(u32::from(self.half(body, 0)?));
-                self.interfaces.push((link, self.ticks(body.get(8..).unwrap_or_default())));
+                let ticks = self.ticks(body.get(8..).unwrap_or_default());
+                self.add(link, ticks);
                 None
             }
             6 => {

@@ -58,13 +58,7 @@ impl Gnmi {
             "out-octets" | "transmit-octets" => Counter::Bytes,
             // Where all packets are counted, those are.
             "out-unicast-pkts" if self.all_packets.contains(port) => return Ok(()),
-            "out-pkts" | "transmit-pkts" => {
-                if !self.all_packets.contains(port) {
-                    self.all_packets.insert(port.to_string());
-                }
-                Counter::Packets
-            }
-            "out-unicast-pkts" => Counter::Packets,
+            "out-pkts" | "transmit-pkts" | "out-unicast-pkts" => Counter::Packets,
             "out-discards" | "dropped-pkts" => Counter::Dropped,
             "max-queue-len" => Counter::Watermark,
             _ => {
@@ -79,7 +73,12 @@ impl Gnmi {
                 .accepted("a whole number, also in quotes"));
         };
         self.updates += 1;
-        self.looks.take(port, time, (counter, Value::Total(count, Some(64))), feed)
+        self.looks.take(port, time, (counter, Value::Total(count, Some(64))), feed)?;
+        // Of a port that is taken: there are so many at most.
+        if matches!(name, "out-pkts" | "transmit-pkts") && !self.all_packets.contains(port) {
+            self.all_packets.insert(port.to_string());
+        }
+        Ok(())
     }
 
     /// Walks down a value to its leaves.

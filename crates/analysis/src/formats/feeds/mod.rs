@@ -299,6 +299,7 @@ impl StreamedFile {
             end: false,
             behind: false,
             lost: false,
+            finished: false,
             cut: 0,
             ports: Vec::new(),
         })
@@ -329,6 +330,8 @@ struct Reader {
     behind: bool,
     /// True after an error behind which no message can be told from another.
     lost: bool,
+    /// Looks that were held, of ports whose counters come apart, have been told.
+    finished: bool,
     /// Bytes at the end that are no whole message.
     cut: usize,
     ports: Vec<(Series, Option<BitRate>)>,
@@ -337,11 +340,13 @@ struct Reader {
 impl Reader {
     /// Reads on; false at the end, and where nothing has come.
     fn step(&mut self, context: &mut Context, batch: &mut Batch, seen: Option<&mut Seen>) -> Result<bool, Problem> {
-        if self.end && self.done == self.held.len() {
-            return Ok(false);
-        }
-        if self.lost {
-            return Ok(false);
+        if self.lost || (self.end && self.done == self.held.len()) {
+            // Once, also behind a wrong message at the end.
+            let goes_on = !std::mem::replace(&mut self.finished, true);
+            if goes_on {
+                Feed { context, batch, ports: &mut self.ports, seen, path: &self.path, passed: 0 }.finish();
+            }
+            return Ok(goes_on);
         }
         if !self.behind && !self.come()? {
             return Ok(false);
@@ -362,9 +367,6 @@ impl Reader {
         };
         self.done += used;
         self.taken += used as u64;
-        if self.end {
-            feed.finish();
-        }
         if self.held.len() - self.done > LONGEST {
             self.lost = true;
             let problem = Problem::new(format!("begins a message of more than {LONGEST} bytes")).file(&self.path);
@@ -552,6 +554,7 @@ mod tests {
             end: false,
             behind: false,
             lost: false,
+            finished: false,
             cut: 0,
             ports: Vec::new(),
         };

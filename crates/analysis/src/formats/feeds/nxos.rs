@@ -340,7 +340,7 @@ impl Document for Bursts {
         notes.push("of a queue below its rise threshold nothing is told; drops and flows are in no record".into());
         if let Some((line, text)) = &self.other {
             notes.push(format!(
-                "{} with an interface and no bars: no records; the first is {line}, '{text}'",
+                "{} that begin with an interface are no records; the first is {line}, '{text}'",
                 count(self.others, "line")
             ));
         }

@@ -209,3 +209,22 @@ fn samples_of_queues_are_records_and_a_burst_within_an_interval_shows_by_its_wat
     let said = |what: &str| report.notes.iter().any(|note| note.contains(what));
     assert!(said("samples are of queues, not of packets") && said("records are samples: times are ends"), "{:?}", report.notes);
 }
+
+#[test]
+fn a_packet_without_a_flow_that_is_dropped_at_the_front_leaves_whole() {
+    let folder = Folder::new();
+    // 1 B/ns. The queue grows by more than arrived, so from then on the speed tells what left; the fourth row finds less than stands there.
+    let rows = [
+        "0,0,1000,0,0",
+        "1,5000,1000,0,0",
+        "2,6000,1500,1,1",
+        "6002,1500,1500,0,1",
+        "7402,1500,1500,0,1",
+        "8002,900,1500,0,1",
+        "8003,0,1000,0,0",
+        "8004,1000,1000,0,0",
+    ];
+    let file = folder.file("q.csv", format!("time_ns,queue_bytes,frame_bytes,at_head,dropped\n{}\n", rows.join("\n")));
+    let report = super::counters::report(&file, r#"{"rate": "8Gbps", "overhead": "0B", "above": "1KB"}"#).unwrap();
+    assert_eq!((report.ports[0].records, report.ports[0].dropped, report.ports[0].peak_bytes), (8, Some(4), Some(6_000)));
+}

@@ -47,6 +47,18 @@ fn bytes_tell_the_rate_between_documents_and_a_speed_that_is_wrong() {
     let finding = told.plausibility.findings.iter().find(|finding| finding.code == "counters_above_line").unwrap();
     assert_eq!((finding.count, finding.bytes), (2, Some(500_000)));
     assert!(finding.words.ends_with("500 KB within 1 s at 2 s, 4 Mb/s on a port of 1 Mb/s"), "{}", finding.words);
+    // What two of the largest frames explain is not above the line, however quick it was.
+    let text: String = [(0, 0), (10, 4_500), (510, 129_500)]
+        .map(|(ms, bytes)| {
+            format!(
+                "{}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"bytes\":{bytes},\"drops\":0,\"backlog\":0}}]\n",
+                f64::from(ms) / 1e3
+            )
+        })
+        .concat();
+    let told = super::counters::report(&folder.file("slow.json", text), r#"{"rate": "1Mbps", "above": "1KB"}"#).unwrap();
+    let finding = told.plausibility.findings.iter().find(|finding| finding.code == "counters_above_line").unwrap();
+    assert!(finding.words.ends_with("125 KB within 500 ms at 10 ms, 2 Mb/s on a port of 1 Mb/s"), "{}", finding.words);
 }
 
 #[test]
@@ -85,4 +97,18 @@ fn what_is_wrong_with_a_series_is_said_with_its_line() {
     let (records, _, notes) = all(&folder.file("b.json", text), None).unwrap();
     assert_eq!(records.iter().filter(|r| r.flags & DROPPED != 0).count(), 3, "{records:?}");
     assert!(notes.iter().any(|n| n.contains("the file ends in 700 zero bytes")), "{notes:?}");
+}
+
+#[test]
+fn a_clock_that_was_set_back_between_documents_is_a_doubt() {
+    let folder = Folder::new();
+    let text: String = [0, 10, 20, 30, 15, 25, 35, 45]
+        .map(|ms| {
+            format!("{}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"drops\":0,\"backlog\":{}}}]\n", f64::from(ms) / 1e3, ms * 100)
+        })
+        .concat();
+    let told = super::counters::report(&folder.file("back.json", text), r#"{"rate": "1Gbps", "above": "1KB"}"#).unwrap();
+    let finding = told.plausibility.findings.iter().find(|finding| finding.code == "clock_back").unwrap();
+    assert_eq!((finding.level, finding.count), (crate::checks::Level::Doubt, 2));
+    assert!(finding.words.starts_with("2 documents are earlier than one before, by 15 ms at most"), "{}", finding.words);
 }

@@ -2,7 +2,7 @@
 //!
 //! A line without quotes is taken apart where it lies, eight bytes at a time; one with quotes by the `csv-core` crate, whose rules hold
 //! for both: empty lines and lines that begin with `#` are no records, quotes count at the beginning of a value, and what stands in
-//! them may hold delimiters, line feeds and doubled quotes. Carriage returns are passed over wherever they are.
+//! them may hold delimiters, line feeds and doubled quotes. A quote that nothing closes is an error of its line. Carriage returns are passed over wherever they are.
 
 use crate::input::file::Gauge;
 use csv_core::{ReadRecordResult, ReaderBuilder};
@@ -241,6 +241,15 @@ impl Lines {
         too_long()
     }
 
+    /// Gives up a line with a quote that nothing closes, since all lines end in a line feed; what follows is read as lines of its own.
+    #[cold]
+    fn unclosed(&mut self) -> Error {
+        self.quotes.reset();
+        let end = memchr::memchr(b'\n', &self.buffer[self.at..]).map_or(self.buffer.len(), |length| self.at + length + 1);
+        self.pass(end);
+        Error::other("a quoted value begins in this line and does not end")
+    }
+
     /// Passes over bytes of a line that is too long, up to its end.
     fn skip(&mut self) -> std::io::Result<()> {
         match memchr::memchr(b'\n', &self.buffer[self.at..]) {
@@ -278,17 +287,26 @@ impl Lines {
         self.quotes.set_line(self.line);
         self.quoted = true;
         let mut ends = vec![0; 64];
-        let (mut written, mut count) = (0, 0);
+        let (mut length, mut written, mut count) = (0, 0, 0);
         self.text.resize(1 << 10, 0);
         loop {
-            let input = &self.buffer[self.at..];
+            let input = &self.buffer[self.at + length..];
+            if input.is_empty() {
+                if self.ended {
+                    return Err(self.unclosed());
+                }
+                if let Err(error) = self.more() {
+                    // A stream has given whole lines so far, and nobody knows when the next ones come.
+                    let waits = error.kind() == ErrorKind::WouldBlock && memchr::memchr(b'\n', &self.buffer[self.at..]).is_some();
+                    self.quotes.reset();
+                    return Err(if waits { self.unclosed() } else { error });
+                }
+                continue;
+            }
             let (result, used, new, values) = self.quotes.read_record(input, &mut self.text[written..], &mut ends[count..]);
-            self.at += used;
-            (written, count) = (written + new, count + values);
+            (length, written, count) = (length + used, written + new, count + values);
             match result {
-                // At the end nothing is left, which ends the record.
-                ReadRecordResult::InputEmpty if self.ended => {}
-                ReadRecordResult::InputEmpty => self.more()?,
+                ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull if written >= LINE_LIMIT => return Err(self.give_up()),
                 ReadRecordResult::OutputFull => self.text.resize(2 * self.text.len(), 0),
                 ReadRecordResult::OutputEndsFull if count >= LINE_LIMIT => return Err(self.give_up()),
@@ -296,6 +314,7 @@ impl Lines {
                 ReadRecordResult::Record | ReadRecordResult::End => break,
             }
         }
+        self.at += length;
         self.line = self.quotes.line();
         self.values.clear();
         let mut begin = 0;
@@ -369,7 +388,7 @@ mod tests {
         const PIECES: [&str; 14] =
             [",", ",", "\n", "\n", "\r\n", "\"", "\"\"", "#", "1234567890", "a", "x y", "\r", "é", "12345.678"];
         let mut state = 3_u64;
-        let mut quoted = 0;
+        let (mut quoted, mut open) = (0, 0);
         for turn in 0..20_000 {
             let mut text = String::new();
             for _ in 0..turn % 40 {
@@ -380,13 +399,21 @@ mod tests {
                     text.push_str(piece);
                 }
             }
-            let wanted = plain(text.as_bytes());
+            let mut wanted = plain(text.as_bytes());
+            // An open quote is closed by one more; else that one opens another.
+            let feed = if text.trim_end_matches('\r').ends_with('\n') || text.is_empty() { "" } else { "\n" };
+            let closed = plain(format!("{text}{feed}\"\nz\n").as_bytes());
+            if closed.0.last().is_some_and(|(_, values)| values == &[b"z"]) {
+                wanted.0.pop();
+                wanted.1 = Some("a quoted value begins in this line and does not end".into());
+                open += 1;
+            }
             quoted += usize::from(text.contains('"') && wanted.0.len() > 1);
             for capacity in [1, 7, 1000] {
                 assert_eq!(read(text.as_bytes(), capacity), wanted, "{text:?}, {capacity} bytes at once");
             }
         }
-        assert!(quoted > 1_000, "only {quoted} texts had quotes and several records");
+        assert!(quoted > 1_000 && open > 1_000, "only {quoted} texts had quotes and several records, {open} open quotes");
     }
 
     #[test]
@@ -414,6 +441,12 @@ mod tests {
             assert_eq!((lines.values().collect::<Vec<_>>(), lines.line()), (vec![&b"y"[..]], 3));
             assert!(!lines.read().unwrap());
         }
+        // A stray quote costs its line and no more.
+        let text = b"x,y\n1,\"a\nb\"\n2,\"b\n3,c\n4,d\n";
+        let mut lines = Lines::new(Box::new(std::io::Cursor::new(text.to_vec())), b',', Arc::default());
+        let mut first = || lines.read().map(|_| lines.get(0).unwrap_or_default().to_vec()).map_err(|_| lines.line());
+        let row = |text: &str| Ok(text.as_bytes().to_vec());
+        assert_eq!([(); 5].map(|()| first()), [row("x"), row("1"), Err(4), row("3"), row("4")]);
         // A line at the limit is read and one beyond it is not, wherever chunks end.
         for before in [0, CHUNK / 2, CHUNK - 10] {
             let line = |length| format!("{}\n{}\nx\n", "b".repeat(before), "a".repeat(length));

@@ -178,13 +178,13 @@ class Watch:
                     said(line)
 
     def _turn(self, told: Callable[[list[Burst]], None], said: Callable[[str], None] | None) -> None:
+        bursts = self.hub.gather()
         # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.
         for source in self.hub.sources:
-            self._positions.put(source.name, source.places())
+            self._positions.put(source.name, source.safe)
         kept = self._positions.write()
         if kept is not None and said is not None:
             said(kept)
-        bursts = self.hub.gather()
         rules = self._choices.rules
         if rules is not None and self.webhook is not None:
             for alert in rules.alerts(self.hub, bursts):

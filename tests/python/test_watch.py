@@ -16,6 +16,7 @@ import threading
 import time
 from array import array
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,11 @@ class TestFiles:
         third = once(file, state=state)
         assert third.counts() == {"eth0": 5 * BURST, "eth1": 5 * BURST}
         assert once(file, state=state).counts() == {}
+        # Truncated, then rotated.
+        written(file, HEADER + rows(1, first=15))
+        file.rename(tmp_path / "a.csv.1")
+        written(file, HEADER + rows(1, first=16))
+        assert once(file, state=state).counts() == {"eth0": 2 * BURST, "eth1": 2 * BURST}
         # Another file under the same number is no old one.
         written(file, HEADER + rows(2, first=50))
         assert once(file, state=state).counts() == {"eth0": 2 * BURST, "eth1": 2 * BURST}
@@ -230,10 +236,13 @@ class TestFiles:
                 watch.until(lambda: watch.watch.hub.sources[0].counts.bytes > size)
             return kept
 
-        def tell(bursts: list[Burst]) -> None:
-            if bursts and not left:
-                first.update((burst.port, burst.report["start_ps"]) for burst in bursts)
-                left.append(state.read_text())  # killed here, it leaves this
+        def tell(bursts: list[Burst]) -> Callable[[], None]:
+            def told() -> None:
+                if bursts and not left:
+                    first.update((burst.port, burst.report["start_ps"]) for burst in bursts)
+                    left.append(state.read_text())  # killed here, it leaves this
+
+            return told
 
         monkeypatch.setattr(Positions, "write", slowly)
         with running(file, state=state, told=tell) as watch:
@@ -765,7 +774,7 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     # Lower quartiles: what is held, without what is on its way.
     thirds = (levels[: len(levels) // 3], levels[-len(levels) // 3 :])
     first, last = (sorted(part)[len(part) // 4] for part in thirds)
-    said = f"lower quartiles of thirds {first:,} and {last:,} bytes ({(last - first) / first:+.2%}), {min(levels):,} to {max(levels):,}"
+    said = f"lower quartiles {first:,} and {last:,} bytes ({(last - first) / first:+.2%}), all {min(levels):,} to {max(levels):,}"
     print(f"{seconds:g} s: {sent:,} rows, {watch.watch.hub.found:,} bursts; memory: {said}")
     assert abs(last - first) <= max(0.01 * first, 2**20), f"memory went from {first:,} to {last:,} bytes"
     turns = sent // len(blocks)

@@ -43,7 +43,7 @@ def test_just_enough_holds_and_just_less_does_not_nor_what_is_unknown(
     tmp_path: Path, condition: str, key: str, below: object
 ) -> None:
     rule = rule_of(tmp_path, condition)
-    unknown = [] if key == "direct" else None
+    unknown: object = [] if key == "direct" else None
     held = [rule.holds(Burst(1, "s", "p", 0, {**REPORT, key: value})) for value in (REPORT[key], below, unknown)]
     assert held == [True, False, False]
 

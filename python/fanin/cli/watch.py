@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -164,13 +164,14 @@ def _served(watched: Watch, port: int, sources: list[str], *, quiet: bool) -> It
         server.stop()
 
 
-def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
-    """Print the bursts that have ended."""
+def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> Callable[[], None] | None:
+    """Return what prints the bursts that have ended."""
     from fanin.analysis import tables
     from fanin.text import show
 
     if quiet:
-        return
+        return None
+    lines = []
     for burst in bursts:
         report = burst.report
         if as_json:
@@ -183,7 +184,14 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
             said += [f"{culprits[0]['share']:.0%} of it from {culprits[0]['name']}"] if culprits else []
             said += [show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] else []
             line = f"{burst.when()}  {hub.name(burst.source, burst.port)}  {', '.join(said)}"
-        typer.echo(line)
+        lines.append(line)
+
+    def tell() -> None:
+        # One by one: a pipe has whole lines of a watch that is killed.
+        for line in lines:
+            typer.echo(line)
+
+    return tell
 
 
 def _summary(hub: Hub) -> None:

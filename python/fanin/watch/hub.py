@@ -114,7 +114,7 @@ class Port:
         self._told: dict[str, int] = {}
 
     def never_less(self, count: str, value: int) -> int:
-        """Return the largest value of a count so far: of a port whose records come behind those of others, time is unknown until then."""
+        """Return the largest value of a count so far; late records may show that less was unknown."""
         self._told[count] = max(value, self._told.get(count, 0))
         return self._told[count]
 

@@ -308,7 +308,7 @@ fn a_leap_that_more_rows_confirm_is_believed_and_nothing_of_it_is_lost() {
     assert_eq!(counts(&live, 0, TIMES), [1_000, 0, 0, 0, 10]);
     assert_eq!(counts(&live, 1, TIMES), [1_001, 0, 0, 0, 10]);
     let gaps = |port: usize| live.report()["ports"][port]["gaps"].as_u64();
-    assert_eq!((gaps(0), gaps(1)), (Some(1), Some(2)));
+    assert_eq!((gaps(0), gaps(1)), (Some(2), Some(2)), "of the first one nothing is known since then, either");
 }
 
 #[test]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -186,10 +187,16 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> Calla
             line = f"{burst.when()}  {hub.name(burst.source, burst.port)}  {', '.join(said)}"
         lines.append(line)
 
+    parts = [""]
+    for line in lines:
+        # A pipe takes so much at once or not at all: of a watch that is killed it has whole lines.
+        if parts[-1] and len(parts[-1].encode()) + len(line.encode()) + 2 > select.PIPE_BUF:
+            parts.append("")
+        parts[-1] += ("\n" if parts[-1] else "") + line
+
     def tell() -> None:
-        # One by one: a pipe has whole lines of a watch that is killed.
-        for line in lines:
-            typer.echo(line)
+        for part in parts if lines else ():
+            typer.echo(part)
 
     return tell
 

@@ -95,7 +95,7 @@ impl Start<'_> {
 /// Time of which a source tells while it goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tells {
-    /// All of it: where nothing comes, nothing is known.
+    /// Every stretch: where nothing comes, nothing is known.
     #[default]
     All,
     /// Events alone: silence says that the queue is below a threshold.

@@ -64,7 +64,7 @@ soak: ## property tests of the simulator with other cases each time, CASES=1000 
 
 .PHONY: soak-watch
 soak-watch: ## an hour of `fanin watch` at full rate, SECONDS=3600: memory flat within 1 %, counts exact
-	FANIN_SOAK_S=$(or $(SECONDS),3600) $(BIN)/python -m pytest -q tests/python/test_watch.py -k memory_is_flat
+	FANIN_SOAK_S=$(or $(SECONDS),3600) $(BIN)/python -m pytest -q -s tests/python/test_watch.py -k memory_is_flat
 
 .PHONY: drills
 drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project and test it

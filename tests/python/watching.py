@@ -58,7 +58,7 @@ class Running:
         *,
         settings: dict[str, Any] | None = None,
         page: bool = False,
-        told: Callable[[list[Burst]], None] | None = None,
+        told: Callable[[list[Burst]], Callable[[], None] | None] | None = None,
         **choices: Any,
     ) -> None:
         self.watch = Watch([str(one) for one in given], {**SETTINGS, **(settings or {})}, Choices(**choices))

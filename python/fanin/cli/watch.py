@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+import select
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -164,13 +165,14 @@ def _served(watched: Watch, port: int, sources: list[str], *, quiet: bool) -> It
         server.stop()
 
 
-def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
-    """Print the bursts that have ended."""
+def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> Callable[[], None] | None:
+    """Return what prints the bursts that have ended."""
     from fanin.analysis import tables
     from fanin.text import show
 
     if quiet:
-        return
+        return None
+    lines = []
     for burst in bursts:
         report = burst.report
         if as_json:
@@ -183,7 +185,20 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> None:
             said += [f"{culprits[0]['share']:.0%} of it from {culprits[0]['name']}"] if culprits else []
             said += [show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] else []
             line = f"{burst.when()}  {hub.name(burst.source, burst.port)}  {', '.join(said)}"
-        typer.echo(line)
+        lines.append(line)
+
+    parts = [""]
+    for line in lines:
+        # A pipe takes so much at once or not at all: of a watch that is killed it has whole lines.
+        if parts[-1] and len(parts[-1].encode()) + len(line.encode()) + 2 > select.PIPE_BUF:
+            parts.append("")
+        parts[-1] += ("\n" if parts[-1] else "") + line
+
+    def tell() -> None:
+        for part in parts if lines else ():
+            typer.echo(part)
+
+    return tell
 
 
 def _summary(hub: Hub) -> None:

@@ -116,13 +116,16 @@ def _end_of_lines(descriptor: int) -> int:
 
 def _rest_of_moved(source: Source, path: Path, place: Place) -> None:
     """Read the rest of a file that was renamed, in its folder, while nobody watched."""
-    names = [entry.path for entry in os.scandir(path.absolute().parent) if entry.inode() == place.inode and entry.name != path.name]
-    for name in names:
-        descriptor = _open(name)
+    there = [entry for entry in os.scandir(path.absolute().parent) if entry.inode() == place.inode and entry.name != path.name]
+    for entry in there:
+        descriptor = _open(entry.path)
         try:
-            if place.is_in(descriptor):
-                source.begin(path.name, descriptor, place.offset)
-                _drain(source, descriptor, place.offset)
+            same = place.is_in(descriptor)
+            # By its name it is the one, and was truncated before.
+            if same or entry.name.startswith(path.name):
+                at = place.offset if same else 0
+                source.begin(path.name, descriptor, at)
+                _drain(source, descriptor, at)
                 source.finish()
         finally:
             source.abandon()

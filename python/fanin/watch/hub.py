@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from array import array
@@ -112,6 +111,12 @@ class Port:
         # Ends of bursts [s], and their durations [s].
         self._ends, self._lasted = array("d", [float("-inf")] * _ENDED), array("d", [0.0] * _ENDED)
         self._bursts = 0
+        self._told: dict[str, int] = {}
+
+    def never_less(self, count: str, value: int) -> int:
+        """Return the largest value of a count so far; late records may show that less was unknown."""
+        self._told[count] = max(value, self._told.get(count, 0))
+        return self._told[count]
 
     def add_cell(self, number: int, queue: int | None, records: int, arrived: int, dropped: int) -> None:
         """Take what is known of a stretch of time that is over, or of one more part of it."""
@@ -213,9 +218,7 @@ class Hub:
         new: list[Burst] = []
         for source in self.sources:
             source.settle()
-            taken = json.loads(source.live.take())
-            report = json.loads(source.live.report())
-            source.told()
+            taken, report = source.take()
             with self.lock:
                 self._take(source, taken, report, new)
         with self.turned:
@@ -249,7 +252,11 @@ class Hub:
         """Say on the terminal, each once for a source, that its clock is not to be trusted, and what its counters contradict."""
         for code, port, words, hint in report.get("contradictions", ()):
             source.warn(code, f"{source.name}: {port}: {words}; {hint}")
+        final = source.done or not source.once  # on the way to its end a port may only be late
         for port in report["ports"]:
+            if port.get("unknown_now") == "gap" and final:
+                words = "no records come while others of the source go on: its queue is unknown"
+                source.warn("gap", f"{source.name}: {port['port']}: {words}")
             if port.get("unknown_now") == "late":
                 words = "records come with times before what is known: they are left out, and its queue is unknown"
                 source.warn("late", f"{source.name}: {port['port']}: {words} (a clock set back, or a repetition)")
@@ -273,8 +280,7 @@ class Hub:
     def known(self, port: Port) -> bool:
         """Whether anything is known of a port at present."""
         source = next(source for source in self.sources if source.name == port.source)
-        away = port.report.get("retired", True) or port.report.get("unknown_now")
-        return source.state()[0] == "alive" and not away
+        return source.state()[0] == "alive" and bool(port.report) and not port.report.get("unknown_now")
 
     def by_severity(self) -> list[Port]:
         """Return the ports, the worst of late first: drops, time in bursts, largest queue."""

@@ -93,6 +93,7 @@ class _State(Collector):
             family = CounterMetricFamily(name, about, labels=_OF_PORT)
             for port in ports:
                 if (value := port.report.get(key)) is not None:
+                    value = port.never_less(key, value) if key == "gaps" else value
                     family.add_metric([port.source, port.name], value * scale)
             families.append(family)
         unknown = CounterMetricFamily(
@@ -100,7 +101,7 @@ class _State(Collector):
         )
         for port in ports:
             for why, ps in (port.report.get("unknown_ps") or {}).items():
-                unknown.add_metric([port.source, port.name, why], ps * 1e-12)
+                unknown.add_metric([port.source, port.name, why], port.never_less(why, ps) * 1e-12)
         queue = GaugeMetricFamily(
             "fanin_port_queue_bytes", "Queue of a port by its last record; absent while it is unknown", labels=_OF_PORT
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from fanin._core import Live, TraceError
 from fanin.watch.positions import Place
@@ -77,6 +78,8 @@ class Source:
         Lines for the terminal, each said once: what cannot be read, while the watch goes on.
     tells_refused : bool
         Whether the first thing of it that is refused is said on the terminal.
+    safe : dict
+        Places in its files up to which all that ended was taken: nothing need be read again, and nothing is told twice.
     hurry : threading.Event
         Set when much has been read since it was last told.
     """
@@ -107,6 +110,7 @@ class Source:
         self._unreached: str | None = None
         self._failed: TraceError | None = None
         self._places: dict[str, Place] = {}
+        self.safe: dict[str, Place] = {}
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
 
     def go_on(self, places: Mapping[str, Place]) -> None:
@@ -170,6 +174,14 @@ class Source:
                 places[name] = Place.of(descriptor, start + self.live.used())
             return places
 
+    def take(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what has ended since the last call, and the present state; note the places up to which that was read."""
+        with self._held:
+            taken, report, self.safe = self.live.take(), self.live.report(), self.places()
+        self._untold = 0
+        self._told.set()
+        return json.loads(taken), json.loads(report)
+
     # -- what the fetching threads call -----------------------------------------------------------------------------------------
 
     def passes(self) -> Iterator[None]:
@@ -197,11 +209,6 @@ class Source:
         while self._untold > _AHEAD and not self.stopping.is_set():
             self.hurry.set()
             self._told.wait(NAP)
-
-    def told(self) -> None:
-        """Note that what has ended was told: the reading may go on."""
-        self._untold = 0
-        self._told.set()
 
     def opened(self) -> None:
         """Note that somebody is at the other end, or that a file is open."""

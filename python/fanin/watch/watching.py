@@ -122,14 +122,18 @@ class Watch:
         self.hub.posters = [poster for poster in posting if poster is not None]
 
     def run(
-        self, told: Callable[[list[Burst]], None], said: Callable[[str], None] | None = None, seconds: float | None = None
+        self,
+        told: Callable[[list[Burst]], Callable[[], None] | None],
+        said: Callable[[str], None] | None = None,
+        seconds: float | None = None,
     ) -> None:
         """Watch until all sources have ended and nothing can come any more, or `KeyboardInterrupt`.
 
         Parameters
         ----------
         told : callable
-            Called with the bursts that have ended since the last call.
+            Called with the bursts that have ended since the last call. What it returns is called once their places are kept:
+            a watch that is killed between the two tells too little, and nothing twice.
         said : callable, optional
             Called with a line about what does not work, once, and when it does again.
         seconds : float, optional
@@ -177,21 +181,23 @@ class Watch:
                 if said is not None:
                     said(line)
 
-    def _turn(self, told: Callable[[list[Burst]], None], said: Callable[[str], None] | None) -> None:
+    def _turn(self, told: Callable[[list[Burst]], Callable[[], None] | None], said: Callable[[str], None] | None) -> None:
+        bursts = self.hub.gather()
+        tell = told(bursts)
         # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.
         for source in self.hub.sources:
-            self._positions.put(source.name, source.places())
+            self._positions.put(source.name, source.safe)
         kept = self._positions.write()
         if kept is not None and said is not None:
             said(kept)
-        bursts = self.hub.gather()
+        if tell is not None:
+            tell()
         rules = self._choices.rules
         if rules is not None and self.webhook is not None:
             for alert in rules.alerts(self.hub, bursts):
                 self.webhook.post(alert)
                 with self.hub.lock:
                     self.hub.alerts.append(alert)
-        told(bursts)
         self._say(said)
 
     @property

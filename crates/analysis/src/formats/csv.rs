@@ -93,6 +93,10 @@ impl Format for Csv {
         matches!(start, Start::Bytes(bytes) if super::is_plain_text(bytes))
     }
 
+    fn is_header(&self, first: &[u8]) -> bool {
+        !has_values(first)
+    }
+
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
         let rows = CsvFile { mapping: mapping.cloned() };
         let facts = Facts { may_hold_totals: true, ..inspect(self.name(), rows.table(&file)?) };

@@ -92,6 +92,18 @@ impl Start<'_> {
     }
 }
 
+/// Time of which a source tells while it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tells {
+    /// Every stretch: where nothing comes, nothing is known.
+    #[default]
+    All,
+    /// Events alone: silence says that the queue is below a threshold.
+    Events,
+    /// None before its end: records come by queue, not by time; with words for what this is.
+    AtEnd(&'static str),
+}
+
 /// A format of traces.
 pub trait Format: Sync {
     /// Name of the format in reports, and of its page, docs/formats/NAME.md, which tells of all its forms.
@@ -110,6 +122,16 @@ pub trait Format: Sync {
 
     /// True for telemetry that a source streams: what a message means may be in those before it.
     fn is_feed(&self) -> bool {
+        false
+    }
+
+    /// Time of which a source tells while it goes on.
+    fn tells(&self) -> Tells {
+        Tells::All
+    }
+
+    /// True if the first line or message of a stream says what the rows of files after it hold, too.
+    fn is_header(&self, _first: &[u8]) -> bool {
         false
     }
 
@@ -194,6 +216,20 @@ pub fn names() -> Vec<&'static str> {
 pub fn feed(start: &[u8]) -> (bool, bool) {
     let format = FORMATS.iter().find(|format| format.recognises(Start::Bytes(start)));
     (format.is_some_and(|format| format.is_feed()), is_plain_text(start))
+}
+
+/// Time of which a source of the format with this name tells.
+pub fn tells(name: &str) -> Tells {
+    of_name(name).map_or(Tells::All, Format::tells)
+}
+
+/// True if the first line or message of a stream of the format with this name says what the rows of files after it hold, too.
+pub fn is_header(name: &str, first: &[u8]) -> bool {
+    of_name(name).is_some_and(|format| format.is_header(first))
+}
+
+fn of_name(name: &str) -> Option<&'static dyn Format> {
+    FORMATS.iter().copied().find(|format| format.name() == name)
 }
 
 /// True if bytes are text.

@@ -58,6 +58,11 @@ impl PortSink {
         self.packets.as_ref().map_or(0, PortAnalyzer::unseen_ps) + self.counters.as_ref().map_or(0, |counters| counters.gap_ps())
     }
 
+    /// True once there was a record.
+    pub fn has_packets(&self) -> bool {
+        self.packets.is_some()
+    }
+
     /// True if looks at the queue are missing by now, so long after the last one [ps].
     pub fn is_overdue(&self, since: u64) -> bool {
         self.packets.as_ref().is_some_and(|packets| packets.patience.is_over(since))

@@ -53,6 +53,10 @@ impl Format for Arrow {
         false
     }
 
+    fn is_header(&self, first: &[u8]) -> bool {
+        is_schema(first)
+    }
+
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {
         columns::file::inspect(file, self.name(), Table::open_arrow, mapping)
     }

@@ -5,7 +5,7 @@
 
 use super::documents::{begins, whole, Document, OfDocuments};
 use super::looks::{Counter, Looks};
-use super::{Decode, Feed, PassedOver, Streamed};
+use super::{Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::Value;
 use crate::formats::mapping::{Mapping, Role, Unit};
 use crate::input::number::from_date;
@@ -13,7 +13,7 @@ use crate::input::problem::Problem;
 use serde_json::Value as Json;
 
 /// Reports one after another, or in a list.
-pub const BST: Streamed = Streamed { name: "bst", title: "BST", recognises: is_bst, make };
+pub const BST: Streamed = Streamed { name: "bst", title: "BST", recognises: is_bst, make, tells: Tells::All };
 
 fn is_bst(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);

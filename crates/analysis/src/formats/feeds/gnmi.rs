@@ -6,7 +6,7 @@
 
 use super::documents::{whole, Document, OfDocuments};
 use super::looks::{Counter, Looks};
-use super::{no_columns, Decode, Feed, Streamed};
+use super::{no_columns, Decode, Feed, Streamed, Tells};
 use crate::counters::Value;
 use crate::formats::mapping::Mapping;
 use crate::input::number::DATES;
@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
 /// Events, or messages.
-pub const GNMI: Streamed = Streamed { name: "gnmi", title: "gnmic JSON", recognises: is_gnmi, make };
+pub const GNMI: Streamed = Streamed { name: "gnmi", title: "gnmic JSON", recognises: is_gnmi, make, tells: Tells::All };
 
 fn is_gnmi(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);

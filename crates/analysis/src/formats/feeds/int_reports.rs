@@ -9,7 +9,7 @@
 use super::captured::{datagram, datagram_in, first_packet, Packets};
 use super::repeats::Repeats;
 use super::templates::{number, u16_at, u32_at};
-use super::{Decode, Feed, PassedOver, Streamed};
+use super::{Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::Interval;
 use crate::formats::mapping::{Mapping, Role, Unit};
 use crate::input::context::name_of;
@@ -18,7 +18,7 @@ use fanin_wire::{Headers, LinkType};
 use std::collections::BTreeMap;
 
 /// Reports of nodes, in a capture.
-pub const REPORTS: Streamed = Streamed { name: "int-report", title: "INT", recognises: is_reports, make };
+pub const REPORTS: Streamed = Streamed { name: "int-report", title: "INT", recognises: is_reports, make, tells: Tells::All };
 
 /// Bytes of the group header, and of the header of a report with the fixed part of its contents.
 const GROUP: usize = 8;

@@ -7,14 +7,15 @@
 
 use super::looks::{of_sai, Counter, Most, COUNTERS, HELD};
 use super::templates::{self, number, set, u16_at, u32_at, FIELDS, HEADER, VARIABLE};
-use super::{no_columns, Decode, Feed, PassedOver, Streamed};
+use super::{no_columns, Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::{Look, Value};
 use crate::formats::mapping::Mapping;
 use crate::input::problem::Problem;
 use std::collections::BTreeMap;
 
 /// Messages one behind another, templates before their data.
-pub const SONIC: Streamed = Streamed { name: "sonic-ipfix", title: "SONiC's IPFIX", recognises: is_ipfix, make };
+pub const SONIC: Streamed =
+    Streamed { name: "sonic-ipfix", title: "SONiC's IPFIX", recognises: is_ipfix, make, tells: Tells::All };
 
 /// Fraction of a second that element 325 counts [ps].
 const NS: u128 = 1_000;

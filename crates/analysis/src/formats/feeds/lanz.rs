@@ -7,7 +7,7 @@
 //! Times are microseconds by lanz.proto, and tens of microseconds by the example client of EOS and by goarista's own test values: the unit
 //! is the one that makes them dates from 2001 to 2100.
 
-use super::{each_line, Decode, Feed, PassedOver, Streamed};
+use super::{each_line, Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::{Mapping, Role, Unit};
 use crate::input::number::{from_date, from_text, DATES};
@@ -18,10 +18,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// The stream of messages.
-pub const STREAM: Streamed = Streamed { name: "lanz", title: "LANZ stream", recognises: is_stream, make: stream };
+pub const STREAM: Streamed =
+    Streamed { name: "lanz", title: "LANZ stream", recognises: is_stream, make: stream, tells: Tells::Events };
 
 /// The table of the command line.
-pub const TABLE: Streamed = Streamed { name: "lanz-csv", title: "LANZ CSV", recognises: is_table, make: table };
+pub const TABLE: Streamed =
+    Streamed { name: "lanz-csv", title: "LANZ CSV", recognises: is_table, make: table, tells: Tells::Events };
 
 /// Longest message [bytes]: a configuration of some thousand ports.
 const LONGEST: u64 = 1 << 20;

@@ -6,7 +6,7 @@
 //! could not be had here.
 
 use super::documents::{begins, Document, OfDocuments};
-use super::{no_columns, Decode, Feed, Streamed};
+use super::{no_columns, Decode, Feed, Streamed, Tells};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::Mapping;
 use crate::input::number::DATES;
@@ -15,7 +15,8 @@ use fanin_units::Time;
 use serde_json::Value as Json;
 
 /// One run of one host by document.
-pub const MILLISAMPLER: Streamed = Streamed { name: "millisampler", title: "Millisampler JSON", recognises: is_run, make };
+pub const MILLISAMPLER: Streamed =
+    Streamed { name: "millisampler", title: "Millisampler JSON", recognises: is_run, make, tells: Tells::All };
 
 /// Picoseconds in a millisecond.
 const MS: u64 = 1_000_000_000;

@@ -24,7 +24,7 @@ pub mod timed;
 
 use crate::checks::Finding;
 use crate::counters::{Interval, Look, Reading, Series};
-use crate::formats::{Format, Inspected, Mapping, OpenRows, RowsFile, Start, UNZONED};
+use crate::formats::{Format, Inspected, Mapping, OpenRows, RowsFile, Start, Tells, UNZONED};
 use crate::input::context::Context;
 use crate::input::facts::{Facts, Shape};
 use crate::input::file::{Gauge, Packing, SourceFile};
@@ -226,6 +226,7 @@ pub struct Streamed {
     pub title: &'static str,
     pub recognises: fn(&[u8]) -> bool,
     pub make: Make,
+    pub tells: Tells,
 }
 
 impl Format for Streamed {
@@ -243,6 +244,10 @@ impl Format for Streamed {
 
     fn is_feed(&self) -> bool {
         true
+    }
+
+    fn tells(&self) -> Tells {
+        self.tells
     }
 
     fn inspect(&self, file: SourceFile, mapping: Option<&Mapping>) -> Result<Inspected, Problems> {

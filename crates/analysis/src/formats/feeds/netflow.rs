@@ -10,7 +10,7 @@
 use super::captured::{datagram, datagram_in, first_packet, Packets};
 use super::repeats::Repeats;
 use super::templates::{self, number, set, u16_at, u32_at, Field, FIELDS, HEADER, VARIABLE};
-use super::{no_columns, Decode, Feed, PassedOver, Streamed};
+use super::{no_columns, Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::{Interval, State};
 use crate::formats::mapping::Mapping;
 use crate::input::context::name_of;
@@ -22,7 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// Messages, or a capture of them.
-pub const NETFLOW: Streamed = Streamed { name: "netflow", title: "NetFlow", recognises: is_netflow, make };
+pub const NETFLOW: Streamed = Streamed { name: "netflow", title: "NetFlow", recognises: is_netflow, make, tells: Tells::All };
 
 /// Length of the intervals that bytes are summed over [ps].
 const BIN: u128 = 10_000_000_000_000;

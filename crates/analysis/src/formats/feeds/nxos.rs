@@ -5,7 +5,7 @@
 //! record of a burst that goes on).
 
 use super::documents::{begins, whole, Document, OfDocuments};
-use super::{each_line, no_columns, Decode, Feed, Streamed};
+use super::{each_line, no_columns, Decode, Feed, Streamed, Tells};
 use crate::checks::{Finding, Level};
 use crate::counters::{Interval, State};
 use crate::display::{count, span};
@@ -16,10 +16,15 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 /// Answers of the switch with `| json`, as NX-API and telemetry have them too.
-pub const JSON: Streamed = Streamed { name: "nxos-burst", title: "NX-OS JSON", recognises: is_json, make: json };
+pub const JSON: Streamed =
+    Streamed { name: "nxos-burst", title: "NX-OS JSON", recognises: is_json, make: json, tells: Tells::AtEnd(WORDS) };
 
 /// The table of the command line.
-pub const TABLE: Streamed = Streamed { name: "nxos-burst-table", title: "NX-OS", recognises: is_table, make: table };
+pub const TABLE: Streamed =
+    Streamed { name: "nxos-burst-table", title: "NX-OS", recognises: is_table, make: table, tells: Tells::AtEnd(WORDS) };
+
+/// Words for these formats in messages.
+const WORDS: &str = "what burst-detect prints";
 
 /// Records that are held, at most.
 const RECORDS: usize = 1 << 20;
@@ -40,12 +45,12 @@ fn is_table(start: &[u8]) -> bool {
 }
 
 fn json(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
-    no_columns(mapping, "what burst-detect prints")?;
+    no_columns(mapping, WORDS)?;
     Ok(OfDocuments::made(Bursts::default()))
 }
 
 fn table(mapping: Option<&Mapping>, _: &str) -> Result<Box<dyn Decode>, Problem> {
-    no_columns(mapping, "what burst-detect prints")?;
+    no_columns(mapping, WORDS)?;
     Ok(Box::new(Bursts::default()))
 }
 

@@ -8,7 +8,7 @@
 
 use super::documents::{begins, Document, OfDocuments};
 use super::looks::{of_sai, Counter, Looks};
-use super::{no_columns, Decode, Feed, PassedOver, Streamed};
+use super::{no_columns, Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::Value;
 use crate::formats::mapping::Mapping;
 use crate::input::number::DATES;
@@ -17,10 +17,11 @@ use prost::Message;
 use serde_json::Value as Json;
 
 /// Requests in JSON, one a line as the collector's file exporter writes them, or in any other layout.
-pub const JSON: Streamed = Streamed { name: "otlp-json", title: "OTLP JSON", recognises: is_json, make: json };
+pub const JSON: Streamed = Streamed { name: "otlp-json", title: "OTLP JSON", recognises: is_json, make: json, tells: Tells::All };
 
 /// Requests in protobuf: one behind another, each behind its length in four bytes or bare.
-pub const PROTOBUF: Streamed = Streamed { name: "otlp", title: "OTLP", recognises: is_protobuf, make: protobuf };
+pub const PROTOBUF: Streamed =
+    Streamed { name: "otlp", title: "OTLP", recognises: is_protobuf, make: protobuf, tells: Tells::All };
 
 /// Longest request [bytes]; a longer one is not held.
 const LONGEST: usize = 16 << 20;

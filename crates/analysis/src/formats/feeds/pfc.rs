@@ -4,7 +4,7 @@
 //! received, by port and priority; times are as exact as the switch polls, 1 s by default).
 
 use super::timed::behind_time;
-use super::{each_line, no_columns, time_of, Decode, Feed, PassedOver, Streamed};
+use super::{each_line, no_columns, time_of, Decode, Feed, PassedOver, Streamed, Tells};
 use crate::checks::{Finding, Level};
 use crate::counters::{Interval, State};
 use crate::display::{count, percent, span};
@@ -13,7 +13,8 @@ use crate::input::problem::Problem;
 use std::collections::BTreeMap;
 
 /// Answers of the command, with a line for the time before each.
-pub const HISTORY: Streamed = Streamed { name: "sonic-pfc", title: "PFC history", recognises: is_history, make };
+pub const HISTORY: Streamed =
+    Streamed { name: "sonic-pfc", title: "PFC history", recognises: is_history, make, tells: Tells::All };
 
 const HEAD: &str = "RX Pause Transitions";
 const HOW: &str = "write the time before each: while sleep 10; do date +%s.%N; show pfc counters --history; done > pauses.txt";

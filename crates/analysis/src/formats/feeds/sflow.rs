@@ -8,7 +8,7 @@
 //! sflow-parser 0.7 reads the source of drops as two words as well; it copies each record, and knows no timestamps.
 
 use super::captured::{datagram, datagram_in, first_packet, Packet, Packets};
-use super::{Decode, Feed, PassedOver, Streamed};
+use super::{Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::{Interval, Look, Value};
 use crate::formats::mapping::Mapping;
 use crate::input::context::name_of;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Datagrams, or a capture of them.
-pub const SFLOW: Streamed = Streamed { name: "sflow", title: "sFlow 5", recognises: is_sflow, make };
+pub const SFLOW: Streamed = Streamed { name: "sflow", title: "sFlow 5", recognises: is_sflow, make, tells: Tells::All };
 
 /// UDP port of collectors.
 pub const PORT: u16 = 6343;

@@ -4,7 +4,7 @@
 //! Source: RFC 2863 (IF-MIB) for the names, numbers and widths of the columns; net-snmp prints `IF-MIB::ifHCOutOctets.3 = Counter64: 12`, with
 //! `-OX` an index in brackets and with `-On` numbers instead of names. ethtool prints `     name: value`; the names are the drivers' own.
 
-use super::{each_line, no_columns, time_of, Decode, Feed, PassedOver, Streamed};
+use super::{each_line, no_columns, time_of, Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::{Look, Value};
 use crate::formats::mapping::Mapping;
 use crate::input::problem::Problem;
@@ -12,10 +12,11 @@ use fanin_units::BitRate;
 use std::collections::BTreeMap;
 
 /// A series of the interfaces table.
-pub const SNMP: Streamed = Streamed { name: "snmp", title: "snmpbulkwalk", recognises: is_snmp, make: snmp };
+pub const SNMP: Streamed = Streamed { name: "snmp", title: "snmpbulkwalk", recognises: is_snmp, make: snmp, tells: Tells::All };
 
 /// A series of the statistics of a NIC.
-pub const ETHTOOL: Streamed = Streamed { name: "ethtool", title: "ethtool -S", recognises: is_ethtool, make: ethtool };
+pub const ETHTOOL: Streamed =
+    Streamed { name: "ethtool", title: "ethtool -S", recognises: is_ethtool, make: ethtool, tells: Tells::All };
 
 /// Interfaces of a switch, at most.
 const INTERFACES: usize = 1 << 16;

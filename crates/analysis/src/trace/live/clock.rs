@@ -182,9 +182,13 @@ impl Live {
         self.gather();
         for place in 0..self.ports.len() {
             self.close(place);
+            let (latest, cell) = (self.clock.latest, self.watching.cell.ps());
             if let (Slot::Watched(port), Some(known)) = (&mut self.ports[place], &self.known) {
+                port.counts = std::mem::take(&mut port.counts).with(port.lost(latest, cell));
                 let name = &self.context.ports.names()[place];
                 port.set_back(analyzer_of(name, known, &self.options, &self.context), 0);
+            } else if let Slot::Retired(away) = &mut self.ports[place] {
+                away.settle(latest);
             }
         }
         (self.clock, self.wants_origin) = (Clock::default(), true);

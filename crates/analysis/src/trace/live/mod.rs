@@ -15,17 +15,17 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub use port::{Cell, Gap, PortCounts};
+pub use port::{Cell, Gap};
 
 use self::clock::{Clock, Told, UNPLACED};
 use self::datagrams::Datagrams;
 use self::pipe::{OneStream, Pipe};
-use self::port::LivePort;
+use self::port::{Away, LivePort};
 use super::counted::PortSink;
 use super::estimate::Buffer;
 use super::{detection, By, Options, Source};
 use crate::counters::Reading;
-use crate::formats::{feed, has_values, is_schema};
+use crate::formats::{feed, has_values, is_header, is_schema, tells, Tells};
 use crate::input::at::Shelf;
 use crate::input::context::{Context, Origin, Refused, SharedFlows, SECOND};
 use crate::input::facts::Facts;
@@ -101,11 +101,6 @@ const NO_ROWS: [(&[u8], &str); 9] = [
     (&[0x28, 0xb5, 0x2f, 0xfd], "packed with zstd"),
 ];
 
-/// Formats that tell of events alone: their silence says that the queue is below a threshold.
-const EVENTS: [&str; 2] = ["lanz", "lanz-csv"];
-/// Formats that tell nothing before their end: their records come by queue, not by time.
-const TOLD_AT_END: [&str; 2] = ["nxos-burst", "nxos-burst-table"];
-
 /// A burst that has ended, with its port and the second from which its times count.
 #[derive(Debug, Serialize)]
 struct EndedBurst {
@@ -129,7 +124,7 @@ enum Slot {
     Ignored,
     Watched(Box<LivePort>),
     /// No records for a long time: only counts are left.
-    Retired(Box<PortCounts>),
+    Retired(Box<Away>),
 }
 
 /// A stream that is analysed as it comes.
@@ -442,8 +437,8 @@ impl Live {
         let place = Place { path: self.name.clone(), shown: self.name.clone(), shelf, format: self.options.format };
         let source = [Source::find(&place, self.options.columns.as_ref())?];
         let facts = source[0].facts().clone();
-        if TOLD_AT_END.contains(&facts.kind) {
-            return Err(self.only_whole("what burst-detect prints").into());
+        if let Tells::AtEnd(what) = tells(facts.kind) {
+            return Err(self.only_whole(what).into());
         }
         let by = detection(&self.options, &source)?;
         let [source] = source;
@@ -455,7 +450,7 @@ impl Live {
         }
         self.pipe.go_on();
         self.reader = Some(source.open(&mut self.context)?);
-        if (facts.kind == "csv" && !has_values(&first)) || (facts.kind == "arrow" && is_schema(&first)) {
+        if is_header(facts.kind, &first) {
             self.header = first;
         }
         self.known = Some(Arc::new(Known { facts, by }));
@@ -603,10 +598,11 @@ impl Live {
     #[cold]
     fn wake(&mut self, place: u32, known: &Known) {
         let slot = &mut self.ports[place as usize];
-        if let Slot::Retired(counts) = slot {
+        if let Slot::Retired(away) = slot {
+            let away = Away { counts: std::mem::take(&mut away.counts), ..**away };
             let name = &self.context.ports.names()[place as usize];
             let port = port_of(name, known, &self.options, &self.watching, &self.context);
-            *slot = Slot::Watched(Box::new(port.after(std::mem::take(counts))));
+            *slot = Slot::Watched(Box::new(port.after(away)));
         }
     }
 
@@ -639,6 +635,8 @@ impl Live {
         for (slot, name) in self.ports.iter_mut().zip(self.context.ports.names()) {
             if let Slot::Watched(port) = slot {
                 port.renew(analyzer_of(name, known, &self.options, &self.context), shift);
+            } else if let Slot::Retired(away) = slot {
+                away.since = away.since.map(|since| since.saturating_sub(shift));
             }
         }
     }
@@ -660,7 +658,7 @@ impl Live {
             }
             self.collect(place);
             if let (true, Slot::Watched(port)) = (gone, &self.ports[place]) {
-                self.ports[place] = Slot::Retired(Box::new(port.counted()));
+                self.ports[place] = Slot::Retired(Box::new(port.retired()));
             }
         }
     }
@@ -711,6 +709,7 @@ fn next_cell(
     (watching, origin): (&Watching, Origin),
     (cells, lost): (&mut Vec<(u32, Cell)>, &mut u64),
 ) {
+    port.come_back(time.ps(), watching.cell.ps());
     if let Some(cell) = port.close_cell() {
         if cells.len() < HELD_CELLS {
             cells.push((place, cell));
@@ -738,6 +737,6 @@ fn analyzer_of(name: &str, known: &Known, options: &Options, context: &Context) 
 }
 
 fn port_of(name: &str, known: &Known, options: &Options, watching: &Watching, context: &Context) -> LivePort {
-    let events = EVENTS.contains(&known.facts.kind);
+    let events = tells(known.facts.kind) == Tells::Events;
     LivePort::new(analyzer_of(name, known, options, context), watching.gap.map(Span::ps), events)
 }

@@ -48,6 +48,28 @@ pub struct Cell {
     pub dropped: u64,
 }
 
+impl PortCounts {
+    /// Adds a time that is unknown [ps], and its reason.
+    #[cold]
+    fn leave_unknown(&mut self, why: &'static str, ps: u64) {
+        if ps == 0 {
+            return;
+        }
+        let sum = self.unknown_ps.entry(why).or_default();
+        *sum = sum.saturating_add(ps);
+    }
+
+    /// The counts with a time that is unknown and has not ended [ps], if there is one.
+    pub fn with(mut self, lost: Option<Lost>) -> Self {
+        if let Some(Lost { why: GAP, ps }) = lost {
+            self.gaps += 1;
+            self.gap_ps = self.gap_ps.saturating_add(ps);
+            self.leave_unknown(GAP, ps);
+        }
+        self
+    }
+}
+
 impl Cell {
     /// The cell as a list: number, largest queue, records, bytes, dropped packets.
     pub fn told(&self) -> Value {
@@ -61,6 +83,41 @@ pub struct Gap {
     pub from: u64,
     pub to: u64,
     pub why: &'static str,
+}
+
+/// Reason for which nothing is known of a port now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub why: &'static str,
+    /// Time since its last record [ps].
+    pub ps: u64,
+}
+
+/// Reason where records of a port are missing.
+const GAP: &str = State::Gap.name();
+/// Reason where records of a port come after later ones, and are left out.
+const LATE: &str = "late";
+
+/// A port that had no records for a long time.
+pub struct Away {
+    pub counts: PortCounts,
+    /// Time of its last record [ps]; none where its silence says that the queue is below a threshold.
+    pub since: Option<u64>,
+    /// Queue that is known all the same.
+    pub queue: Option<u64>,
+}
+
+impl Away {
+    /// Reason for which nothing is known of the port now, at a time of its stream [ps].
+    pub fn lost(&self, latest: u64) -> Option<Lost> {
+        self.since.map(|since| Lost { why: GAP, ps: latest.saturating_sub(since) })
+    }
+
+    /// Ends the time of which nothing is known, as times count from another second from here on.
+    pub fn settle(&mut self, latest: u64) {
+        self.counts = std::mem::take(&mut self.counts).with(self.lost(latest));
+        self.since = self.since.map(|_| 0);
+    }
 }
 
 /// Step of a port's time from which a record that is followed by earlier ones went ahead alone [ps]: a second.
@@ -81,7 +138,7 @@ pub struct LivePort {
     pub last: u64,
     /// Time of the record before the last one, if that one is later [ps].
     before_last: u64,
-    /// Usual step between two intervals of counters, where these come all the time.
+    /// Usual step between two intervals of counters; none where silence says that the queue is below a threshold.
     steps: Option<Patience>,
     /// Time after the last record from which the next one ends a gap [ps], where the user says it.
     gap: Option<u64>,
@@ -93,6 +150,12 @@ pub struct LivePort {
     pub ahead: Vec<Told>,
     /// Records before the last one, one after another: all, and those that show that the clock was set back.
     behind: (u32, u32),
+    /// Earliest and latest time of these [ps].
+    late: (u64, u64),
+    /// Time without records that the next one ends, and that was told as unknown [ps]: what the analysis leaves of it known is not.
+    away: u64,
+    /// Time of the last record before the port gave its memory back, if nothing is known since then [ps].
+    gone: Option<u64>,
     /// True until the first interval of another file or connection: its reader does not know what was counted before.
     resumed: bool,
 }
@@ -116,6 +179,9 @@ impl LivePort {
             gaps: Vec::new(),
             ahead: Vec::new(),
             behind: (0, 0),
+            late: (0, 0),
+            away: 0,
+            gone: None,
             resumed: false,
         }
     }
@@ -126,11 +192,22 @@ impl LivePort {
     }
 
     /// A port that comes back, with its counts.
-    pub fn after(mut self, counts: PortCounts) -> Self {
+    pub fn after(mut self, Away { counts, since, .. }: Away) -> Self {
         self.before = (counts.bursts, counts.burst_ps);
-        self.counts = PortCounts { records: 0, ..counts };
         self.earlier = counts.records;
+        self.counts = PortCounts { records: 0, ..counts };
+        self.gone = since;
         self
+    }
+
+    /// All that is kept of a port without records.
+    pub fn retired(&self) -> Away {
+        let known = self.steps.is_none();
+        Away {
+            counts: self.counted(),
+            since: (!known).then_some(self.gone.unwrap_or(self.last)),
+            queue: self.queue.filter(|_| known),
+        }
     }
 
     /// Notes a record before the last one; true where so many are far behind, or behind a last one that went ahead alone, that the clock
@@ -145,13 +222,47 @@ impl LivePort {
     }
 
     /// Reason for which nothing is known of the port now, though its stream is at a later time [ps]; `cell`: width of a cell [ps].
-    pub fn lost_since(&self, latest: u64, cell: u64) -> Option<&'static str> {
+    pub fn lost(&self, latest: u64, cell: u64) -> Option<Lost> {
         let since = latest.saturating_sub(self.last);
         if self.behind.0 >= SET_BACK {
-            return Some("late");
+            return Some(Lost { why: LATE, ps: since });
         }
-        let overdue = || self.steps.is_some_and(|steps| steps.is_over(since)) || self.analyzer.is_overdue(since);
-        (since > cell && overdue()).then_some(State::Gap.name())
+        if let Some(gone) = self.gone {
+            return Some(Lost { why: GAP, ps: latest.saturating_sub(gone) });
+        }
+        (since > cell && self.is_overdue(since)).then_some(Lost { why: GAP, ps: since })
+    }
+
+    /// True if records are missing by now, so long after the last one [ps].
+    fn is_overdue(&self, since: u64) -> bool {
+        let by_user = || self.gap.is_some_and(|gap| since > gap && self.last > 0 && self.analyzer.has_packets());
+        self.steps.is_some_and(|steps| steps.is_over(since)) || self.analyzer.is_overdue(since) || by_user()
+    }
+
+    /// Notes that a record comes now, after a time that may have been told as unknown [ps]; `cell`: width of a cell [ps].
+    pub fn come_back(&mut self, now: u64, cell: u64) {
+        self.away = self.lost(now, cell).filter(|lost| lost.why == GAP).map_or(0, |lost| lost.ps);
+        self.gone = None;
+    }
+
+    /// Leaves unknown what was told as such before the record or interval that begins now [ps], but for what the analysis says of it [ps].
+    #[cold]
+    fn settle(&mut self, now: u64, said: u64) {
+        let rest = std::mem::take(&mut self.away).saturating_sub(said);
+        if rest > 0 {
+            self.miss(Gap { from: now.saturating_sub(rest), to: now, why: GAP });
+            self.counts.leave_unknown(GAP, rest);
+        }
+    }
+
+    /// Counts a record, or an interval that begins at `from`, that comes after a later one: it is left out [ps].
+    #[cold]
+    fn come_late(&mut self, from: u64, now: u64) {
+        self.counts.late += 1;
+        let (first, last) = if self.behind.0 > 1 { self.late } else { (now, now) };
+        let all = (first.min(from), last.max(now));
+        self.counts.leave_unknown(LATE, (all.1 - all.0) - (last - first));
+        self.late = all;
     }
 
     /// Goes on at an earlier time with another analyzer; the bursts and the cell of this one must have been taken.
@@ -180,13 +291,16 @@ impl LivePort {
             Some(gap) => self.keep_to(gap, now),
         }
         if self.analyzer.push(record).is_err() {
-            self.counts.late += 1;
+            self.come_late(now, now);
             return;
         }
         let missed = self.analyzer.unseen_ps() - unseen;
         if missed > 0 {
             self.miss_looks(missed, now);
-            self.leave_unknown(missed);
+            self.counts.leave_unknown(GAP, missed);
+        }
+        if self.away > 0 {
+            self.settle(now, missed);
         }
         self.come_to(now);
         let (lost, marked) = (u64::from(record.loses()), u64::from(record.flags & MARKED != 0));
@@ -205,16 +319,11 @@ impl LivePort {
     /// Leaves the time since the last record unknown if it is longer than the user's gap.
     fn keep_to(&mut self, gap: u64, now: u64) {
         if self.last > 0 && now.saturating_sub(self.last) > gap {
-            self.miss(Gap { from: self.last, to: now, why: State::Gap.name() });
-            self.leave_unknown(now - self.last);
+            self.miss(Gap { from: self.last, to: now, why: GAP });
+            self.counts.leave_unknown(GAP, now - self.last);
+            self.away = 0;
             self.analyzer.interrupt();
         }
-    }
-
-    /// Adds a time without packets or looks [ps] to what is unknown.
-    #[cold]
-    fn leave_unknown(&mut self, ps: u64) {
-        *self.counts.unknown_ps.entry(State::Gap.name()).or_default() += ps;
     }
 
     /// Notes the time of what is taken [ps].
@@ -242,11 +351,28 @@ impl LivePort {
 
     /// Takes what a source tells about the port, whose cell is open.
     pub fn take_reading(&mut self, reading: &Reading) {
-        if let Reading::Interval(interval) = reading {
-            if interval.end.ps() < self.last {
-                self.counts.late += 1;
-                return;
+        match reading {
+            Reading::Interval(interval) if interval.end.ps() < self.last => {
+                self.come_late(interval.start.ps().min(interval.end.ps()), interval.end.ps());
             }
+            Reading::Interval(interval) if self.away > 0 => self.take_back(interval),
+            _ => self.take_in(reading),
+        }
+    }
+
+    /// Takes the interval that ends a time which was told as unknown: what it does not cover stays so.
+    #[cold]
+    fn take_back(&mut self, interval: &Interval) {
+        let sum = |port: &Self| port.unknown().values().fold(0, |sum: u64, ps| sum.saturating_add(*ps));
+        let (before, last) = (sum(self), interval.end.ps().saturating_sub(self.away));
+        self.take_in(&Reading::Interval(*interval));
+        let from = interval.start.ps().clamp(last, interval.end.ps());
+        let covered = if interval.state == State::Known { interval.end.ps() - from } else { 0 };
+        self.settle(from, sum(self).saturating_sub(before).saturating_add(covered));
+    }
+
+    fn take_in(&mut self, reading: &Reading) {
+        if let Reading::Interval(interval) = reading {
             if std::mem::take(&mut self.resumed) {
                 self.bridge(interval);
             }
@@ -355,6 +481,8 @@ impl LivePort {
         self.analyzer = analyzer.after(&self.analyzer);
         self.last = self.last.saturating_sub(shift);
         self.before_last = self.before_last.saturating_sub(shift);
+        self.late = (self.late.0.saturating_sub(shift), self.late.1.saturating_sub(shift));
+        self.gone = self.gone.map(|gone| gone.saturating_sub(shift));
         self.cell_ends = self.cell_ends.saturating_sub(shift);
     }
 }

@@ -22,11 +22,13 @@ impl Live {
         let known = self.known.as_ref();
         let fates = known.map_or(Fates::ALL, |known| known.facts.fates);
         let port = |(name, slot): (&String, &Slot)| {
-            let (counts, now) = match slot {
+            let (latest, cell) = (self.clock.latest, self.watching.cell.ps());
+            let (counts, lost, queue, now) = match slot {
                 Slot::Ignored => return None,
-                Slot::Retired(counts) => ((**counts).clone(), None),
-                Slot::Watched(port) => (port.counted(), Some(port)),
+                Slot::Retired(away) => (away.counts.clone(), away.lost(latest), away.queue, None),
+                Slot::Watched(port) => (port.counted(), port.lost(latest, cell), port.queue, Some(port)),
             };
+            let counts = counts.with(lost);
             let open = now.and_then(|port| port.analyzer.open_burst());
             Some(json!({
                 "port": name,
@@ -42,10 +44,10 @@ impl Live {
                 "gaps": counts.gaps,
                 "gap_ps": counts.gap_ps,
                 "unknown_ps": counts.unknown_ps,
-                "unknown_now": now.and_then(|port| port.lost_since(self.clock.latest, self.watching.cell.ps())),
+                "unknown_now": lost.map(|lost| lost.why),
                 "bursts": counts.bursts,
                 "burst_ps": counts.burst_ps,
-                "queue_bytes": now.and_then(|port| port.queue),
+                "queue_bytes": queue,
                 "cell": now.and_then(|port| port.open_cell()).map(|cell| cell.told()),
                 "last_ps": now.map(|port| port.last),
                 "open_since_ps": open.map(|open| open.0),

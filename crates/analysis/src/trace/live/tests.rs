@@ -308,7 +308,7 @@ fn a_leap_that_more_rows_confirm_is_believed_and_nothing_of_it_is_lost() {
     assert_eq!(counts(&live, 0, TIMES), [1_000, 0, 0, 0, 10]);
     assert_eq!(counts(&live, 1, TIMES), [1_001, 0, 0, 0, 10]);
     let gaps = |port: usize| live.report()["ports"][port]["gaps"].as_u64();
-    assert_eq!((gaps(0), gaps(1)), (Some(1), Some(2)));
+    assert_eq!((gaps(0), gaps(1)), (Some(2), Some(2)), "of the first one nothing is known since then, either");
 }
 
 #[test]
@@ -541,10 +541,76 @@ fn a_port_whose_rows_are_late_or_are_missing_is_unknown_by_now() {
     stream.push(ticks(1_700_000_007, 200, |_, _| None).replace("eth1", "eth2").as_bytes()).unwrap();
     assert_eq!(now(&stream), [Value::Null, json!("gap"), Value::Null]);
     let port = &stream.report()["ports"][1];
-    assert_eq!(
-        (&port["unknown_ps"], port["gap_ps"].as_u64()),
-        (&json!({ "gap": 2_010_000_000_000_u64 }), Some(2_010_000_000_000))
-    );
+    // The rows that were late, then the gap up to 7 s, and since then up to now.
+    let (late, gap) = (990_000_000_000_u64, 2_010_000_000_000_u64 + 1_990_000_000_000);
+    assert_eq!((&port["unknown_ps"], port["gap_ps"].as_u64()), (&json!({ "gap": gap, "late": late }), Some(gap)));
+}
+
+#[test]
+fn a_port_that_vanishes_is_unknown_in_every_sum_and_no_less_when_it_returns() {
+    let told = |live: &Live| {
+        let port = &live.report()["ports"][1];
+        (port["unknown_ps"].clone(), port["gaps"].as_u64().unwrap(), port["gap_ps"].as_u64().unwrap())
+    };
+    let seconds = |count: u64| (json!({ "gap": count * SECOND as u64 }), 1, count * SECOND as u64);
+    for (retire, gap) in [(3_600, None), (60, None), (60, Some(5)), (3_600, Some(5))] {
+        let watching = Watching {
+            retire: Span::from_ps(retire * SECOND as u64),
+            gap: gap.map(|s| Span::from_ps(s * SECOND as u64)),
+            ..Watching::default()
+        };
+        let mut live = Live::new("stream", &options("stream", json!({})), watching);
+        let both: String = (0..40).map(|i| format!("{i},a,0\n{i},b,0\n")).collect();
+        live.push(format!("time_s,port,queue_bytes\n{both}").as_bytes()).unwrap();
+        (0..2).for_each(|_| live.settle().unwrap());
+        assert_eq!(told(&live), (json!({}), 0, 0));
+        live.push((40..140).map(|i| format!("{i},a,0\n")).collect::<String>().as_bytes()).unwrap();
+        live.take();
+        assert_eq!(live.report()["ports"][1]["retired"], json!(retire < 100));
+        assert_eq!(told(&live), seconds(100), "a retirement after {retire} s");
+        // It comes back, and is known again; what was told stays.
+        live.push(b"140,b,0\n140,a,0\n141,b,0\n141,a,0\n").unwrap();
+        assert_eq!(told(&live), seconds(101), "a retirement after {retire} s");
+        live.push(b"142,b,0\n142,a,0\n").unwrap();
+        live.end().unwrap();
+        assert_eq!((told(&live), &live.report()["ports"][1]["unknown_now"]), (seconds(101), &Value::Null));
+    }
+}
+
+#[test]
+fn a_few_late_rows_are_unknown_for_as_long_as_they_go_on() {
+    let unknown = |rows: &str, more: Value, names: &str| {
+        let mut live = live(more);
+        live.push(format!("{names}{rows}").as_bytes()).unwrap();
+        live.end().unwrap();
+        live.report()["ports"][0]["unknown_ps"].clone()
+    };
+    let row = |s: &u64| format!("{s},0\n");
+    let of = |late: &[u64]| {
+        unknown(
+            &[&(0..30).collect::<Vec<_>>()[..], late, &[30, 31]].concat().iter().map(row).collect::<String>(),
+            json!({}),
+            "time_s,queue_bytes\n",
+        )
+    };
+    assert_eq!(of(&[]), json!({}));
+    assert_eq!(of(&[20]), json!({}), "a row in between two that are known");
+    let late = |s: u64| json!({ "late": s * SECOND as u64 });
+    assert_eq!(of(&[20, 21, 22, 23]), late(3));
+    assert_eq!(of(&[23, 22, 21, 20]), late(3), "in descending order");
+    assert_eq!(of(&[20, 10, 20, 10]), late(10), "no more than from the earliest to the latest");
+    // Counters tell of intervals.
+    let columns = json!({ "columns": "time=t:s,bytes=b:since", "rate": "10Gbps", "above": null });
+    let rows: String = (0..30).chain(20..24).chain([30]).map(|s| format!("{s},1000\n")).collect();
+    let late = unknown(&rows, columns, "t,b\n")["late"].as_u64().unwrap();
+    assert!((3 * SECOND as u64..=4 * SECOND as u64).contains(&late), "{late}");
+}
+
+#[test]
+fn formats_say_what_they_are_and_a_stream_knows_none_by_name() {
+    let source = [include_str!("mod.rs"), include_str!("port.rs"), include_str!("report.rs"), include_str!("clock.rs")].concat();
+    let named: Vec<_> = crate::formats::names().into_iter().filter(|name| source.contains(&format!("\"{name}\""))).collect();
+    assert!(named.is_empty(), "{named:?}");
 }
 
 #[test]

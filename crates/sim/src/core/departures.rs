@@ -327,12 +327,12 @@ impl Core {
     /// Writes the port's state at a packet's departure into the packet's frame, where there is a place for it.
     #[inline]
     fn write_departure(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
-        if !self.pool.has_shim(packet) {
+        if !self.pool.is_written_at_departure(packet) {
             return;
         }
-        let [sent, _] = self.ports[l].sent(&self.links[l]);
-        let departure =
-            Departure { at: start, queue_bytes: self.queue(l).0, sent_bytes: sent - u64::from(frame), rate: self.ports[l].rate };
+        let port = &self.ports[l];
+        let sent_bytes = port.sent_bytes(&self.links[l]) - u64::from(frame);
+        let departure = Departure { at: start, queue_bytes: self.queue(l).0, sent_bytes, code: port.rate_code };
         self.pool.write_departure(packet, &departure);
     }
 }

@@ -63,6 +63,8 @@ pub struct Port {
     pub rate: BitRate,
     /// Wire bytes of each frame besides the frame's own.
     pub overhead: u16,
+    /// Code of `rate` in records of telemetry ([`fanin_packet::rate_code`]); zero: it has none.
+    pub rate_code: u8,
     /// Consequences of a dequeue ([`at_dequeue`]).
     pub at_dequeue: u8,
     /// True if each class has a marking policy of its own ([`Queues::markers`]).
@@ -123,6 +125,12 @@ impl Port {
 }
 
 impl Port {
+    /// Frame bytes whose serialisation has begun; the queue is up to now.
+    #[inline(always)]
+    pub fn sent_bytes(&self, link: &Link) -> u64 {
+        (u64::from(self.carried[0]) << 32) + u64::from(link.bytes) - u64::from(link.queue_bytes)
+    }
+
     /// Frame bytes and frames whose serialisation has begun; the queue is up to now.
     pub fn sent(&self, link: &Link) -> [u64; 2] {
         let [bytes, packets] = self.carried.map(|n| u64::from(n) << 32);

@@ -28,7 +28,7 @@ use crate::outside::{Blocks, KeepWaiting};
 use crate::world::sample::Samples;
 use crate::world::{World, DEADLOCK_PERIOD};
 use fanin_engine::{Ahead, Table, Ties, Timers, Wheel};
-use fanin_packet::Framing;
+use fanin_packet::{rate_code, Framing};
 use fanin_scenario::{notices, Nic, Notice, PauseWatchdog, PortModel, Sampling, Scenario, Telemetry};
 use fanin_switch::{
     Admission, At, Buffer, Effects, Express, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler,
@@ -480,6 +480,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             owner,
             rate: wire.rate,
             overhead: gap,
+            rate_code: rate_code(wire.rate).unwrap_or(0),
             at_dequeue: 0,
             by_class: false,
             closed: 0,

@@ -56,8 +56,7 @@ fn telemetry_goes_there_and_back() {
         let (envelope, header) = next(&mut a, &cfg, 10 * round).expect("data");
         assert_eq!(a.telemetry(&header), Some(Stack::EMPTY));
         // 12,500 B are what the line takes in 10 us: so much waits, and as much has left.
-        let departure =
-            Departure { at: at(10 * round), queue_bytes: 12_500, sent_bytes: 12_500 * round, rate: BitRate::from_gbps(10) };
+        let departure = Departure { at: at(10 * round), queue_bytes: 12_500, sent_bytes: 12_500 * round, code: 5 };
         let mut shim = Stack::EMPTY.shim();
         shim.add_hop(0x123);
         let mut records = Stack::EMPTY.places();

@@ -182,6 +182,7 @@ impl Port {
     }
 
     /// The switch that the port belongs to, and the port's number there.
+    #[inline(always)]
     pub fn switch(&self) -> (SwitchId, PortNo) {
         match self.owner {
             Owner::Switch(s, port) => (s, port),

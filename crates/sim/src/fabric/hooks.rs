@@ -63,7 +63,10 @@ impl Fabric {
     fn notify_all(&mut self, core: &mut Core) {
         let now = core.now;
         while let Some(last) = core.departed.pop() {
-            let (s, _) = core.switch_port(last.link);
+            let s = core.ports[last.link].owner.switch();
+            if self.leaves_calmly(core, s, last.packet) {
+                continue;
+            }
             self.with_mechanisms(core, s, |mechanisms, view, fx| {
                 let mut next = Some(last);
                 while let Some(Departed { packet, at, .. }) = next.take() {
@@ -81,6 +84,19 @@ impl Fabric {
             });
             core.now = now;
         }
+    }
+
+    /// Lets the only mechanism that learns of departures end its count of a packet; false where there is none, or more follows from it.
+    #[inline(always)]
+    fn leaves_calmly(&mut self, core: &mut Core, s: SwitchId, packet: PacketId) -> bool {
+        let switch = &mut self.switches[s];
+        let Some(i) = switch.leaves else { return false };
+        let note = core.pool.note(packet);
+        let calm = switch.mechanisms[usize::from(i)].packet_memory_mut(|m| m.leave_calmly(note)) == Some(true);
+        if calm && note != 0 {
+            core.pool.set_note(packet, 0);
+        }
+        calm
     }
 
     #[inline(never)]

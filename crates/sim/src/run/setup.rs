@@ -12,7 +12,7 @@ use crate::core::{Core, TimerKey};
 use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::express::headers_alone;
 use crate::fabric::failover::{Change, Failover};
-use crate::fabric::switch::{counts_alone, stamps_alone};
+use crate::fabric::switch::{counts_alone, leaves_alone, stamps_alone};
 use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
@@ -380,7 +380,8 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             hooks,
             headers,
             stamps: stamps_alone(&mechanisms),
-            counts: counts_alone(&mechanisms),
+            counts: counts_alone(&mechanisms).filter(|_| !combined),
+            leaves: leaves_alone(&mechanisms),
             mechanisms,
             ports: site.ports.iter().map(|port| port.link).collect(),
             inputs: Vec::new(),

@@ -210,10 +210,16 @@ impl Pool {
     }
 
     /// Takes the message off that a packet's frame carries; `None`: it carries none.
+    #[inline(always)]
     pub fn detach(&mut self, id: PacketId) -> Option<Packet> {
-        if !self[id].extra.message() {
-            return None;
+        match self[id].extra.message() {
+            true => self.detach_existing(id),
+            false => None,
         }
+    }
+
+    #[inline(never)]
+    fn detach_existing(&mut self, id: PacketId) -> Option<Packet> {
         let message = std::mem::replace(&mut self.messages[id.index()], NONE);
         let message = self.free_message(message);
         let envelope = &mut self[id];

@@ -74,6 +74,8 @@ pub struct Port {
     /// True if the switch knows that the link is down: packets are dropped at the port, and nothing leaves it. Off the fast path
     /// meanwhile.
     pub down: bool,
+    /// True if the port accepts every packet as it is, and nobody wants a record of that: it is asked for neither admission nor marks.
+    pub takes_all: bool,
     /// Queue of the last class, which all classes beyond it share.
     pub last_class: u8,
     /// True if packets never wait in the ring of the link.

@@ -160,8 +160,17 @@ impl Fabric {
             return self.notify(core);
         }
         let idle = !busy && !core.ports[l].is_closed(class);
-        let found = core.view(l);
-        match self.admit_and_mark(core, l, class, (&found, idle), packet) {
+        let verdict = match core.ports[l].takes_all {
+            true => {
+                core.held.forget_decision(packet);
+                Ok(())
+            }
+            false => {
+                let found = core.view(l);
+                self.admit_and_mark(core, l, class, (&found, idle), packet)
+            }
+        };
+        match verdict {
             Err(refusal) => self.refuse(core, (l, class), via, packet, refusal),
             Ok(()) if core.links[l].flags & flag::GENERAL == 0 => join_ring(core, l, (class, idle), packet),
             Ok(()) if idle => self.start_at_once(core, l, class, packet),

@@ -154,12 +154,8 @@ impl Fabric {
     /// A packet has reached a switch at which something runs on arrival, over link `via`.
     #[inline(never)]
     pub fn arrive_hooked(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) {
-        if let Some(message) = core.pool.detach(packet) {
-            self.take_message(core, s, via, &message);
-        }
-        if core.pool.is_message(packet) {
-            let message = core.pool.free_message(packet);
-            return self.take_message(core, s, via, &message);
+        if core.pool.has_message(packet) && self.take_messages(core, s, via, packet) {
+            return;
         }
         let Some(out) = self.take_hop(core, s, via, packet) else { return };
         if let Some(i) = self.switches[s].stamps {
@@ -168,6 +164,20 @@ impl Fabric {
             return;
         }
         self.enqueue(core, out, Some(via), packet);
+    }
+
+    /// Takes the messages of a frame, few of which have any. True where nothing is left of it.
+    #[inline(never)]
+    fn take_messages(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) -> bool {
+        if let Some(message) = core.pool.detach(packet) {
+            self.take_message(core, s, via, &message);
+        }
+        let alone = core.pool.is_message(packet);
+        if alone {
+            let message = core.pool.free_message(packet);
+            self.take_message(core, s, via, &message);
+        }
+        alone
     }
 
     /// Asks mechanisms about a packet that would leave by link `out`; true when one of them has another use for it.

@@ -486,6 +486,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             by_class: false,
             closed: 0,
             down: false,
+            takes_all: false,
             last_class: 0,
             general: false,
             in_ring: QueueClass::FIRST,
@@ -623,6 +624,8 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         port.general = link.flags & flag::GENERAL != 0;
         port.queues = Some(Box::new(queues));
     }
+    let unmarked = matches!(settings.marking, fanin_switch::Marking::None(_)) && !port.by_class;
+    port.takes_all = unmarked && matches!(admission, Admission::Unlimited) && port.watched.is_none();
     (port.admission, port.marker) = (admission, marker);
 }
 

@@ -88,6 +88,12 @@ impl Shim {
         self.records = (self.records + 1) | DUE;
     }
 
+    /// True if the port by which the frame leaves has something to write into it.
+    #[inline]
+    pub const fn is_written_at_departure(&self) -> bool {
+        self.records & DUE != 0 || self.unit > 0
+    }
+
     /// Index of the record that the port is to write as the frame leaves, if any; clears the flag.
     #[inline]
     pub fn take_due(&mut self) -> Option<usize> {
@@ -104,17 +110,32 @@ impl Shim {
         self.body[..usize::from(self.length)].copy_from_slice(body);
     }
 
+    /// Overwrites the first two bytes of the body.
+    #[inline(always)]
+    pub(crate) fn set_first(&mut self, [a, b]: [u8; 2]) {
+        debug_assert!(self.length >= 2, "a body of {} bytes", self.length);
+        (self.body[0], self.body[1]) = (a, b);
+    }
+
+    /// The first two bytes of the body.
+    #[inline(always)]
+    pub(crate) const fn first(&self) -> [u8; 2] {
+        [self.body[0], self.body[1]]
+    }
+
     /// Body of the shim: its bytes behind the EtherType, without records.
     pub fn body(&self) -> &[u8] {
         &self.body[..usize::from(self.length)]
     }
 
     /// Number of bytes that the shim adds to a frame.
+    #[inline]
     pub const fn bytes(&self) -> u16 {
         2 + self.length as u16 + self.records() as u16 * RECORD_BYTES
     }
 
     /// Writes the depth of the queue that the frame leaves behind into the body, if the shim has a `unit`.
+    #[inline]
     pub fn write_depth(&mut self, queue_bytes: u64) {
         if self.unit > 0 {
             let steps = queue_bytes.div_ceil(u64::from(self.unit));
@@ -126,6 +147,7 @@ impl Shim {
 
 impl Envelope {
     /// Inserts, replaces or removes the packet's shim, and adjusts the frame's size.
+    #[inline]
     pub fn set_shim(&mut self, shim: Option<&Shim>) {
         let bytes = shim.map_or(0, Shim::bytes);
         self.frame = self.frame - self.extra.shim() + bytes;

@@ -183,6 +183,17 @@ macro_rules! ends {
                 }
             }
 
+            /// Runs `act` on an endpoint of a transport other than the common one, compiled for each: its kind is tested once.
+            /// `None` for the common transport's (compiled here too it would be no part of [`Endpoint::act`] any more, which costs each
+            /// of its packets eighty instructions), and for one of datagrams.
+            #[inline(always)]
+            pub fn act_other<A: Act>(&mut self, cfg: &Parameters, act: A) -> Option<A::Out> {
+                match self {
+                    $( Endpoint::Other(Other::$variant(end)) => Some(act.act(end, &cfg.$variant)), )*
+                    _ => None,
+                }
+            }
+
             /// The two endpoints of a flow, initiator first.
             pub fn pair(cfg: &Parameters, place: &Place, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
                 match &cfg.config {

@@ -62,18 +62,21 @@ impl Core {
     /// Takes out of the ring all packets whose serialisation has begun, with all consequences.
     #[inline(never)]
     fn leave_ring(&mut self, l: LinkId) {
+        // What the port does when packets leave is found out once for all of them.
+        let port = &self.ports[l];
+        let (class, shared, also) = (port.in_ring, port.admission.is_shared(), port.at_dequeue);
         loop {
             let (link, rings) = self.links.with_rings(l);
             let Some((start, entry)) = link.next_departure(rings.read(), self.now) else { return };
-            let port = &self.ports[l];
-            if port.at_dequeue != 0 {
-                if let Some(next) = link.next_to_leave(rings.read()) {
+            if shared {
+                self.left_shared(l, class, entry.frame);
+            }
+            if also != 0 {
+                if let Some(next) = self.links[l].next_to_leave(self.links.rings()) {
                     self.pool.prefetch_leaving(next);
                 }
+                self.has_left(l, start, (entry.packet, entry.frame), (also, true));
             }
-            let class = port.in_ring;
-            self.left_shared(l, class, entry.frame);
-            self.has_left(l, start, (entry.packet, entry.frame), true);
         }
     }
 
@@ -180,16 +183,16 @@ impl Core {
         if self.cell > 0 {
             self.ports[l].queue_cells -= queued.map_or(0, |frame| fanin_switch::cells(frame, self.cell));
         }
-        self.has_left(l, start, (packet, frame), queued.is_some());
+        let also = self.ports[l].at_dequeue;
+        if also != 0 {
+            self.has_left(l, start, (packet, frame), (also, queued.is_some()));
+        }
     }
 
-    /// Handles the consequences of a packet's departure at `start` other than its arrival. `queued`: it has waited.
+    /// Handles the consequences of a packet's departure at `start` other than its arrival: `also`, as the port has them
+    /// ([`at_dequeue`]). `queued`: it has waited.
     #[inline(always)]
-    fn has_left(&mut self, l: LinkId, start: Time, (packet, frame): (PacketId, u16), queued: bool) {
-        let also = self.ports[l].at_dequeue;
-        if also == 0 {
-            return;
-        }
+    fn has_left(&mut self, l: LinkId, start: Time, (packet, frame): (PacketId, u16), (also, queued): (u8, bool)) {
         if also & at_dequeue::LEFT != 0 {
             self.write_departure(l, start, packet, frame);
         }
@@ -327,12 +330,12 @@ impl Core {
     /// Writes the port's state at a packet's departure into the packet's frame, where there is a place for it.
     #[inline]
     fn write_departure(&mut self, l: LinkId, start: Time, packet: PacketId, frame: u16) {
-        if !self.pool.has_shim(packet) {
+        if !self.pool.is_written_at_departure(packet) {
             return;
         }
-        let [sent, _] = self.ports[l].sent(&self.links[l]);
-        let departure =
-            Departure { at: start, queue_bytes: self.queue(l).0, sent_bytes: sent - u64::from(frame), rate: self.ports[l].rate };
+        let port = &self.ports[l];
+        let sent_bytes = port.sent_bytes(&self.links[l]) - u64::from(frame);
+        let departure = Departure { at: start, queue_bytes: self.queue(l).0, sent_bytes, code: port.rate_code };
         self.pool.write_departure(packet, &departure);
     }
 }

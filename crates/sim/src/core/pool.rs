@@ -210,10 +210,16 @@ impl Pool {
     }
 
     /// Takes the message off that a packet's frame carries; `None`: it carries none.
+    #[inline(always)]
     pub fn detach(&mut self, id: PacketId) -> Option<Packet> {
-        if !self[id].extra.message() {
-            return None;
+        match self[id].extra.message() {
+            true => self.detach_existing(id),
+            false => None,
         }
+    }
+
+    #[inline(never)]
+    fn detach_existing(&mut self, id: PacketId) -> Option<Packet> {
         let message = std::mem::replace(&mut self.messages[id.index()], NONE);
         let message = self.free_message(message);
         let envelope = &mut self[id];
@@ -281,9 +287,18 @@ impl Pool {
     pub fn set_telemetry(&mut self, id: PacketId, stack: &Stack) {
         let shim = stack.shim();
         self[id].set_shim(Some(&shim));
-        self.keep_shim(id, shim);
-        self.records.grow(id.index() + 1, Records::default());
+        if self.records.len() <= id.index() {
+            self.grow_telemetry();
+        }
+        self.shims[id.index()] = shim;
         self.records[id.index()] = Records(stack.places());
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow_telemetry(&mut self) {
+        self.shims.grow(self.outer.len(), Shim::default());
+        self.records.grow(self.outer.len(), Records::default());
     }
 
     /// The telemetry in a packet's frame.
@@ -378,7 +393,14 @@ impl Pool {
         }
     }
 
+    /// True if a packet has a shim into which the port writes as the packet leaves: few have that come back with an acknowledgment.
+    #[inline(always)]
+    pub fn is_written_at_departure(&self, id: PacketId) -> bool {
+        self.has_shim(id) && self.shims[id.index()].is_written_at_departure()
+    }
+
     /// Writes a port's state at a packet's departure into its shim, which it has, where that has a place for it.
+    #[inline(always)]
     pub fn write_departure(&mut self, id: PacketId, departure: &Departure) {
         let shim = &mut self.shims[id.index()];
         shim.write_depth(departure.queue_bytes);

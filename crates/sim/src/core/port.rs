@@ -63,6 +63,8 @@ pub struct Port {
     pub rate: BitRate,
     /// Wire bytes of each frame besides the frame's own.
     pub overhead: u16,
+    /// Code of `rate` in records of telemetry ([`fanin_packet::rate_code`]); zero: it has none.
+    pub rate_code: u8,
     /// Consequences of a dequeue ([`at_dequeue`]).
     pub at_dequeue: u8,
     /// True if each class has a marking policy of its own ([`Queues::markers`]).
@@ -72,6 +74,8 @@ pub struct Port {
     /// True if the switch knows that the link is down: packets are dropped at the port, and nothing leaves it. Off the fast path
     /// meanwhile.
     pub down: bool,
+    /// True if the port accepts every packet as it is, and nobody wants a record of that: it is asked for neither admission nor marks.
+    pub takes_all: bool,
     /// Queue of the last class, which all classes beyond it share.
     pub last_class: u8,
     /// True if packets never wait in the ring of the link.
@@ -123,6 +127,12 @@ impl Port {
 }
 
 impl Port {
+    /// Frame bytes whose serialisation has begun; the queue is up to now.
+    #[inline(always)]
+    pub fn sent_bytes(&self, link: &Link) -> u64 {
+        (u64::from(self.carried[0]) << 32) + u64::from(link.bytes) - u64::from(link.queue_bytes)
+    }
+
     /// Frame bytes and frames whose serialisation has begun; the queue is up to now.
     pub fn sent(&self, link: &Link) -> [u64; 2] {
         let [bytes, packets] = self.carried.map(|n| u64::from(n) << 32);
@@ -174,6 +184,7 @@ impl Port {
     }
 
     /// The switch that the port belongs to, and the port's number there.
+    #[inline(always)]
     pub fn switch(&self) -> (SwitchId, PortNo) {
         match self.owner {
             Owner::Switch(s, port) => (s, port),

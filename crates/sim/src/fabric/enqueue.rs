@@ -99,9 +99,18 @@ impl Fabric {
         if core.pool[packet].frame > self.seen_up_to {
             return false;
         }
-        let idle = core.ports[l].closed == 0 && core.links[l].free_at <= core.now.ps();
+        let busy = core.links[l].free_at > core.now.ps();
+        let idle = !busy && core.ports[l].closed == 0;
         if idle && !self.sees_all && !self.detouring {
             return false;
+        }
+        // Of most that have to wait nothing is to be known but that: no call for them.
+        if busy {
+            let at = core.switch_port(l);
+            if self.counts_calmly(core, at, via, packet) {
+                self.notify(core);
+                return false;
+            }
         }
         self.ask_before_queue(core, l, via, packet, idle)
     }
@@ -112,11 +121,7 @@ impl Fabric {
             self.join_virtual_queue(core, l, via, packet);
             return true;
         }
-        let (s, port) = core.switch_port(l);
-        if core.links[l].free_at > core.now.ps() && self.counts_calmly(core, (s, port), via, packet) {
-            self.notify(core);
-            return false;
-        }
+        let (s, _) = core.switch_port(l);
         let switch = &self.switches[s];
         if let Some(headers) = switch.headers {
             return switch.mechanisms[usize::from(headers)].overtakes(|m| m.is_express(&core.pool[packet])) == Some(true)
@@ -155,8 +160,17 @@ impl Fabric {
             return self.notify(core);
         }
         let idle = !busy && !core.ports[l].is_closed(class);
-        let found = core.view(l);
-        match self.admit_and_mark(core, l, class, (&found, idle), packet) {
+        let verdict = match core.ports[l].takes_all {
+            true => {
+                core.held.forget_decision(packet);
+                Ok(())
+            }
+            false => {
+                let found = core.view(l);
+                self.admit_and_mark(core, l, class, (&found, idle), packet)
+            }
+        };
+        match verdict {
             Err(refusal) => self.refuse(core, (l, class), via, packet, refusal),
             Ok(()) if core.links[l].flags & flag::GENERAL == 0 => join_ring(core, l, (class, idle), packet),
             Ok(()) if idle => self.start_at_once(core, l, class, packet),

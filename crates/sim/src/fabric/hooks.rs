@@ -63,7 +63,10 @@ impl Fabric {
     fn notify_all(&mut self, core: &mut Core) {
         let now = core.now;
         while let Some(last) = core.departed.pop() {
-            let (s, _) = core.switch_port(last.link);
+            let s = core.ports[last.link].owner.switch();
+            if self.leaves_calmly(core, s, last.packet) {
+                continue;
+            }
             self.with_mechanisms(core, s, |mechanisms, view, fx| {
                 let mut next = Some(last);
                 while let Some(Departed { packet, at, .. }) = next.take() {
@@ -81,6 +84,19 @@ impl Fabric {
             });
             core.now = now;
         }
+    }
+
+    /// Lets the only mechanism that learns of departures end its count of a packet; false where there is none, or more follows from it.
+    #[inline(always)]
+    fn leaves_calmly(&mut self, core: &mut Core, s: SwitchId, packet: PacketId) -> bool {
+        let switch = &mut self.switches[s];
+        let Some(i) = switch.leaves else { return false };
+        let note = core.pool.note(packet);
+        let calm = switch.mechanisms[usize::from(i)].packet_memory_mut(|m| m.leave_calmly(note)) == Some(true);
+        if calm && note != 0 {
+            core.pool.set_note(packet, 0);
+        }
+        calm
     }
 
     #[inline(never)]
@@ -138,12 +154,8 @@ impl Fabric {
     /// A packet has reached a switch at which something runs on arrival, over link `via`.
     #[inline(never)]
     pub fn arrive_hooked(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) {
-        if let Some(message) = core.pool.detach(packet) {
-            self.take_message(core, s, via, &message);
-        }
-        if core.pool.is_message(packet) {
-            let message = core.pool.free_message(packet);
-            return self.take_message(core, s, via, &message);
+        if core.pool.has_message(packet) && self.take_messages(core, s, via, packet) {
+            return;
         }
         let Some(out) = self.take_hop(core, s, via, packet) else { return };
         if let Some(i) = self.switches[s].stamps {
@@ -152,6 +164,20 @@ impl Fabric {
             return;
         }
         self.enqueue(core, out, Some(via), packet);
+    }
+
+    /// Takes the messages of a frame, few of which have any. True where nothing is left of it.
+    #[inline(never)]
+    fn take_messages(&mut self, core: &mut Core, s: SwitchId, via: LinkId, packet: PacketId) -> bool {
+        if let Some(message) = core.pool.detach(packet) {
+            self.take_message(core, s, via, &message);
+        }
+        let alone = core.pool.is_message(packet);
+        if alone {
+            let message = core.pool.free_message(packet);
+            self.take_message(core, s, via, &message);
+        }
+        alone
     }
 
     /// Asks mechanisms about a packet that would leave by link `out`; true when one of them has another use for it.

@@ -30,8 +30,11 @@ pub struct SwitchNode {
     pub headers: Option<u8>,
     /// Number of the only mechanism that runs when packets are routed, if it has telemetry written and does nothing else there.
     pub stamps: Option<u8>,
-    /// Number of the only mechanism that sees packets before they join a queue, if it counts them in memory.
+    /// Number of the only mechanism that sees packets before they join a queue, if it counts them in memory; none at a
+    /// combined switch.
     pub counts: Option<u8>,
+    /// Number of the only mechanism that learns of packets which have left their queues.
+    pub leaves: Option<u8>,
     /// Outgoing links of the switch, by port.
     pub ports: Vec<LinkId>,
     /// Frame bytes in the switch's memory by the port that they came in by; empty where no mechanism asks for them
@@ -59,6 +62,11 @@ pub fn stamps_alone(mechanisms: &[MechanismState]) -> Option<u8> {
 pub fn counts_alone(mechanisms: &[MechanismState]) -> Option<u8> {
     let i = alone(mechanisms, Hooks::BEFORE_PORTS.with(Hooks::INPUTS))?;
     mechanisms[i].packet_memory(|_| i as u8)
+}
+
+/// Value of [`SwitchNode::leaves`].
+pub fn leaves_alone(mechanisms: &[MechanismState]) -> Option<u8> {
+    alone(mechanisms, Hooks::DEPARTED).map(|i| i as u8)
 }
 
 /// All switches and their forwarding tables.
@@ -139,8 +147,8 @@ impl SwitchNode {
     /// at `port`, or to leave it.
     #[inline(always)]
     pub fn prefetch_kept(&self, from: Option<u16>, port: PortNo) {
-        for mechanism in &self.mechanisms {
-            mechanism.packet_memory(|m| m.kept(from.map(PortNo), port, &prefetch));
+        if let Some(i) = self.leaves {
+            self.mechanisms[usize::from(i)].packet_memory(|m| m.kept(from.map(PortNo), port, &prefetch));
         }
     }
 }

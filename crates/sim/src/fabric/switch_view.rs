@@ -58,8 +58,12 @@ impl Node for SwitchView<'_> {
 
     fn next_departed(&mut self) -> Option<PacketId> {
         if self.core.departed.is_empty() {
+            // Port by port: who asks may have enough.
             for port in &self.fabric.switches[self.s].ports {
                 self.core.catch_up(*port);
+                if !self.core.departed.is_empty() {
+                    break;
+                }
             }
         }
         self.core.departed.pop().map(|departed| departed.packet)

@@ -243,7 +243,8 @@ impl End {
     /// Bytes delivered, and bytes acknowledged, from which on news of more is heard.
     #[inline(always)]
     pub fn hears(&self) -> [u64; 2] {
-        self.deaf.map(|deaf| self.from | i64::from(deaf) as u64)
+        let from = |deaf: i8| self.from | i64::from(deaf) as u64;
+        [from(self.deaf[0]), from(self.deaf[1])]
     }
 
     /// A packet of this number has arrived. Of a trimmed one only the headers have.

@@ -88,7 +88,15 @@ impl Hosts {
         let size = if self.headers.is_some() { self.bytes_to_send(id) } else { 0 };
         let end = &mut self.ends[id];
         let host = end.host();
-        let (state, framing, end) = (&mut self.hosts[host], &self.framing, (end, id));
+        let (state, framing) = (&mut self.hosts[host], &self.framing);
+        if R::IS_HOT && self.pulls_untapped && end.kind == EndKind::Transfer {
+            // Each packet of a transport other than the common one: which it is is found out once, not at each question.
+            let (protocol, params, at) = split(&mut *core, &mut *state, framing, (&mut *end, id), Pull);
+            if let Some(out) = protocol.act_other(params, Bound(rule, at)) {
+                return out;
+            }
+        }
+        let end = (end, id);
         if self.pulls_untapped {
             return apply_to_any(core, state, framing, end, (rule, Pull));
         }

@@ -144,12 +144,8 @@ impl Hosts {
     #[inline(never)]
     pub fn deliver_hooked(&mut self, core: &mut Core, host: HostId, packet: PacketId) {
         self.catch_up(core, host);
-        if let Some(message) = core.pool.detach(packet) {
-            self.take_message(core, host, &message, false);
-        }
-        if core.pool.is_message(packet) {
-            let message = core.pool.free_message(packet);
-            return self.take_message(core, host, &message, true);
+        if core.pool.has_message(packet) && self.take_messages(core, host, packet) {
+            return;
         }
         if self.receivers.is_some() {
             return self.hold(core, host, packet);
@@ -159,6 +155,20 @@ impl Hosts {
             return self.deliver_observed(core, host, packet);
         }
         self.deliver(core, host, packet);
+    }
+
+    /// Takes the messages of a frame, few of which have any. True where nothing is left of it.
+    #[inline(never)]
+    fn take_messages(&mut self, core: &mut Core, host: HostId, packet: PacketId) -> bool {
+        if let Some(message) = core.pool.detach(packet) {
+            self.take_message(core, host, &message, false);
+        }
+        let alone = core.pool.is_message(packet);
+        if alone {
+            let message = core.pool.free_message(packet);
+            self.take_message(core, host, &message, true);
+        }
+        alone
     }
 
     /// The telemetry in a packet's frame goes to the endpoint before the packet does.

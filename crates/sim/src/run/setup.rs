@@ -12,7 +12,7 @@ use crate::core::{Core, TimerKey};
 use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::express::headers_alone;
 use crate::fabric::failover::{Change, Failover};
-use crate::fabric::switch::{counts_alone, stamps_alone};
+use crate::fabric::switch::{counts_alone, leaves_alone, stamps_alone};
 use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
@@ -28,7 +28,7 @@ use crate::outside::{Blocks, KeepWaiting};
 use crate::world::sample::Samples;
 use crate::world::{World, DEADLOCK_PERIOD};
 use fanin_engine::{Ahead, Table, Ties, Timers, Wheel};
-use fanin_packet::Framing;
+use fanin_packet::{rate_code, Framing};
 use fanin_scenario::{notices, Nic, Notice, PauseWatchdog, PortModel, Sampling, Scenario, Telemetry};
 use fanin_switch::{
     Admission, At, Buffer, Effects, Express, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler,
@@ -380,7 +380,8 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             hooks,
             headers,
             stamps: stamps_alone(&mechanisms),
-            counts: counts_alone(&mechanisms),
+            counts: counts_alone(&mechanisms).filter(|_| !combined),
+            leaves: leaves_alone(&mechanisms),
             mechanisms,
             ports: site.ports.iter().map(|port| port.link).collect(),
             inputs: Vec::new(),
@@ -480,10 +481,12 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             owner,
             rate: wire.rate,
             overhead: gap,
+            rate_code: rate_code(wire.rate).unwrap_or(0),
             at_dequeue: 0,
             by_class: false,
             closed: 0,
             down: false,
+            takes_all: false,
             last_class: 0,
             general: false,
             in_ring: QueueClass::FIRST,
@@ -621,6 +624,8 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         port.general = link.flags & flag::GENERAL != 0;
         port.queues = Some(Box::new(queues));
     }
+    let unmarked = matches!(settings.marking, fanin_switch::Marking::None(_)) && !port.by_class;
+    port.takes_all = unmarked && matches!(admission, Admission::Unlimited) && port.watched.is_none();
     (port.admission, port.marker) = (admission, marker);
 }
 

@@ -29,14 +29,22 @@ use fanin_engine::{Due, Items};
 use fanin_packet::PacketId;
 use fanin_units::{prefetch, prefetch_lines, LinkId};
 
-/// Flag in an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
+/// Flags in an event's note: the rest is an end, or the link by which a packet leaves. Without one the note is a packet's place + 1, or
+/// nothing. Places are below 2^30: as many packets take 128 GiB.
 const END: u32 = 1 << 31;
+const OUT: u32 = 1 << 30;
 
 /// The packet of a note that has one.
 #[inline(always)]
 fn packet(note: u32) -> Option<PacketId> {
     let packet = note.wrapping_sub(1);
-    (packet < END - 1).then_some(PacketId(packet))
+    (packet < OUT - 1).then_some(PacketId(packet))
+}
+
+/// The link of a note that has one.
+#[inline(always)]
+fn out(note: u32) -> Option<LinkId> {
+    (note & (END | OUT) == OUT).then_some(LinkId(note & !OUT))
 }
 
 /// The end of a note that has one.
@@ -174,13 +182,13 @@ impl Tables<'_> {
         let link = self.links.at(via);
         let outer = self.packets.at(packet.index());
         if !link.leads_to_a_host_or_is_followed() {
-            return self.out(link, outer, via);
+            return self.out(due, link, (outer, packet), via);
         }
         if link.is_followed() {
             self.sender_next(via);
         }
         match link.far_end() {
-            FarEnd::Switch(_) => self.out(link, outer, via),
+            FarEnd::Switch(_) => self.out(due, link, (outer, packet), via),
             FarEnd::Host(host) => {
                 prefetch(self.pool.header(packet));
                 prefetch(&self.hosts.hosts[host]);
@@ -189,13 +197,22 @@ impl Tables<'_> {
         }
     }
 
-    /// Fetches the outgoing link of a packet.
+    /// Fetches the outgoing link of a packet. Where ports are off the fast path later steps need more of that link, and find it in
+    /// the note: to find it again in each was a sixth of all fetching.
     #[inline(always)]
-    fn out(&self, link: &Link, outer: &Outer, via: LinkId) {
-        let Some(next) = outer.next(via) else { return out_by_tables(self.fabric, self.links, self.ports, link, outer) };
+    fn out(&self, due: &mut Due, link: &Link, (outer, packet): (&Outer, PacketId), via: LinkId) {
+        let next = match outer.next(via) {
+            Some(next) => next,
+            None => match by_tables(self.fabric, link, outer) {
+                Some(next) => next,
+                None => return,
+            },
+        };
         self.links.prefetch(next);
         if self.fabric.general {
             prefetch_lines::<PORT, _>(self.ports.address(next));
+            self.pool.prefetch_note(packet);
+            due.note = OUT | next.0;
         }
     }
 
@@ -217,8 +234,8 @@ impl Tables<'_> {
     /// that.
     #[inline(always)]
     fn queues(&self, due: &Due) {
-        let Some((_, via, next)) = self.forwarded(due) else { return };
-        let out = self.links.at(next);
+        let Some(next) = out(due.note) else { return };
+        let (via, out) = (self.of_arrival(due), self.links.at(next));
         if out.flags & flag::GENERAL == 0 {
             if out.flags & flag::DEQUEUE != 0 {
                 out.prefetch_leaving(self.links.rings);
@@ -229,16 +246,6 @@ impl Tables<'_> {
         if self.links.at(via).is_followed() && self.hosts.feeders[via] == NO_HOST {
             self.ports.at(via).prefetch_next();
         }
-    }
-
-    /// Packet of an arrival at a switch, the link that it comes by, and the link by which it leaves.
-    #[inline(always)]
-    fn forwarded(&self, due: &Due) -> Option<(PacketId, LinkId, LinkId)> {
-        let packet = packet(due.note)?;
-        let via = self.of_arrival(due);
-        let (link, outer) = (self.links.at(via), self.packets.at(packet.index()));
-        let next = outer.next(via).or_else(|| by_tables(self.fabric, link, outer))?;
-        Some((packet, via, next))
     }
 
     #[inline(always)]
@@ -255,8 +262,8 @@ impl Tables<'_> {
     /// Fetches what mechanisms need of a packet that is about to join a queue off the fast path.
     #[inline(always)]
     fn before_queue(&self, due: &Due) {
-        let Some((packet, via, next)) = self.forwarded(due) else { return };
-        let out = self.links.at(next);
+        let Some(next) = out(due.note) else { return };
+        let (via, out) = (self.of_arrival(due), self.links.at(next));
         let flags = out.flags;
         if flags & (flag::GENERAL | flag::DEQUEUE) == flag::DEQUEUE {
             if let Some(leaving) = out.next_to_leave(self.links.rings) {
@@ -271,7 +278,6 @@ impl Tables<'_> {
             port.prefetch_next();
         }
         if let (Owner::Switch(s, to), true) = (port.owner, flags & flag::MECHANISMS != 0) {
-            self.pool.prefetch_note(packet);
             self.fabric.switches[s].prefetch_kept(Some(self.fabric.ingress[via]), to);
         }
     }
@@ -307,16 +313,6 @@ impl Tables<'_> {
 fn by_tables(fabric: &Fabric, link: &Link, outer: &Outer) -> Option<LinkId> {
     let FarEnd::Switch(s) = link.far_end() else { return None };
     fabric.foresee(s, outer.envelope.dst, outer.envelope.hash)
-}
-
-/// Fetches the link by which a packet without a source route leaves, and the port there.
-#[cold]
-#[inline(never)]
-fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port, LinkId>, link: &Link, outer: &Outer) {
-    if let Some(next) = by_tables(fabric, link, outer) {
-        links.prefetch(next);
-        prefetch_lines::<PORT, _>(ports.address(next));
-    }
 }
 
 /// Fetches the owner of a port that has a departure: later steps are calls, and take little.

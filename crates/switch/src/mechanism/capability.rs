@@ -150,6 +150,12 @@ pub trait PacketMemory {
         None
     }
 
+    /// Ends the count of a packet that has left its queue and had this note (zero: none), where nothing follows from that; the note is taken off
+    /// the packet then. False: nothing has changed, and `on_departed` decides.
+    fn leave_calmly(&mut self, _note: u64) -> bool {
+        false
+    }
+
     /// Moves the count of a packet that came in by `from`, leaves its virtual output queue and crosses to port `to`, at a
     /// combined input- and output-queued switch. There `on_offer` is asked before it joins that queue, and marking decides when
     /// it has crossed. With [`super::Hooks::CROSSING`].

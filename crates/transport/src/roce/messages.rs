@@ -66,7 +66,17 @@ impl Messages {
         self.bytes
     }
 
+    /// The write that a packet is of: nearly always the last one.
+    #[inline]
     fn find(&self, packet: u64) -> Option<&Write> {
+        match self.writes.back() {
+            Some(last) if last.packet <= packet => Some(last),
+            _ => self.find_earlier(packet),
+        }
+    }
+
+    #[inline(never)]
+    fn find_earlier(&self, packet: u64) -> Option<&Write> {
         self.writes.iter().rev().find(|write| write.packet <= packet)
     }
 

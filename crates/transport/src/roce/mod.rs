@@ -162,7 +162,7 @@ impl Transport for RoceEndpoint {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn next_timeout(&self) -> Time {
         if self.0.failed {
             return Time::MAX;
@@ -170,7 +170,7 @@ impl Transport for RoceEndpoint {
         self.0.sender.next_timeout().min(self.0.receiver.next_timeout())
     }
 
-    #[inline(never)]
+    #[inline]
     fn due(&self, _cfg: &Roce, now: Time, kinds: Kinds) -> bool {
         !self.0.failed
             && ((kinds.has(Kinds::CONTROL) && self.0.receiver.due(now)) || (kinds.has(Kinds::DATA) && self.0.sender.due(now)))
@@ -185,7 +185,7 @@ impl Transport for RoceEndpoint {
             || (kinds.has(Kinds::DATA) && self.0.sender.poll(cfg, now, &mut self.0.stats, envelope, header))
     }
 
-    #[inline(never)]
+    #[inline]
     fn burst(&self, cfg: &Roce, _now: Time) -> u64 {
         self.0.sender.burst(cfg)
     }
@@ -200,6 +200,20 @@ impl Transport for RoceEndpoint {
             Pending::ACKED => Event::Acked { total: self.0.stats.acked },
             _ => Event::Aborted(AbortReason::RetriesExhausted),
         })
+    }
+
+    #[inline]
+    fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
+        let pair = &mut *self.0;
+        let unheard = match pair.pending.0 {
+            Pending::DELIVERED => pair.stats.delivered < delivered,
+            Pending::ACKED => pair.stats.acked < acked,
+            news => return news == 0,
+        };
+        if unheard {
+            pair.pending = Pending::default();
+        }
+        unheard
     }
 
     #[inline(never)]

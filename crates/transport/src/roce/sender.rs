@@ -323,7 +323,10 @@ impl Sender {
 
     /// Acknowledges all packets before `una`.
     fn advance(&mut self, una: u64) {
-        self.sent.drain(..(una - self.una) as usize);
+        // One by one, as nearly all acknowledgments are of one packet.
+        for _ in self.una..una {
+            self.sent.pop_front();
+        }
         self.una = una;
         self.nxt = self.nxt.max(una);
         self.messages.forget(una);

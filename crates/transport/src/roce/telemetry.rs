@@ -91,8 +91,7 @@ mod tests {
         let mut shim = Stack::EMPTY.shim();
         shim.add_hop(0x123);
         let mut records = Stack::EMPTY.places();
-        records[0] =
-            Record::of(&Departure { at: Time::from_ps(5_000), queue_bytes: 80, sent_bytes: 128, rate: BitRate::from_gbps(100) });
+        records[0] = Record::of(&Departure { at: Time::from_ps(5_000), queue_bytes: 80, sent_bytes: 128, code: 10 });
         let stack = Stack::of(&shim, records).expect("telemetry");
         theirs.arrived(&stack);
         let samples = theirs.take_samples(Time::from_ps(9_000));

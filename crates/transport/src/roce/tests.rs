@@ -56,8 +56,7 @@ fn telemetry_goes_there_and_back() {
         let (envelope, header) = next(&mut a, &cfg, 10 * round).expect("data");
         assert_eq!(a.telemetry(&header), Some(Stack::EMPTY));
         // 12,500 B are what the line takes in 10 us: so much waits, and as much has left.
-        let departure =
-            Departure { at: at(10 * round), queue_bytes: 12_500, sent_bytes: 12_500 * round, rate: BitRate::from_gbps(10) };
+        let departure = Departure { at: at(10 * round), queue_bytes: 12_500, sent_bytes: 12_500 * round, code: 5 };
         let mut shim = Stack::EMPTY.shim();
         shim.add_hop(0x123);
         let mut records = Stack::EMPTY.places();
@@ -116,6 +115,27 @@ fn what_comes_in_order_is_an_event_and_nothing_else_is() {
         assert_eq!((a.poll_event(), a.poll_event()), (Some(Event::Acked { total }), None));
     }
     assert_eq!((total, a.is_over(&cfg), b.stats().duplicate_bytes), (3_000, true, 3_000));
+}
+
+/// News below what the application waits for is dropped without an event, and anything else stays.
+#[test]
+fn news_that_nobody_waits_for_is_no_event() {
+    let cfg = Roce::default();
+    let [mut a, mut b] = pair(&cfg);
+    assert!(a.is_quiet_below(0, 0), "nothing has happened");
+    a.write(&cfg, at(0), 3_000);
+    for (waits_for, total) in [(1_025, 1_024), (2_048, 2_048), (u64::MAX, 3_000)] {
+        let (envelope, header) = next(&mut a, &cfg, 0).expect("data");
+        b.on_packet(&cfg, at(5), &envelope, &header);
+        let (envelope, ack) = next(&mut b, &cfg, 5).expect("an acknowledgment");
+        a.on_packet(&cfg, at(10), &envelope, &ack);
+        let heard = total >= waits_for;
+        assert_eq!((b.is_quiet_below(waits_for, 0), a.is_quiet_below(0, waits_for)), (!heard, !heard), "{total}");
+        assert_eq!(b.poll_event(), heard.then_some(Event::Delivered { total }));
+        assert_eq!(a.poll_event(), heard.then_some(Event::Acked { total }));
+    }
+    a.fail();
+    assert!(!a.is_quiet_below(u64::MAX, u64::MAX), "it has failed");
 }
 
 /// The state that telemetry records, in the terms of TCP: places begin at 1, as sequence numbers do behind a SYN.

@@ -20,7 +20,12 @@ pub(super) struct Held {
 impl Held {
     /// Note of a packet; `None`: the packet takes no memory.
     pub(super) fn of(node: &dyn Node, packet: PacketId) -> Option<Held> {
-        let note = node.note(packet);
+        Held::read(node.note(packet))
+    }
+
+    /// Packet of a note; `None`: it takes no memory.
+    #[inline(always)]
+    pub(super) fn read(note: u64) -> Option<Held> {
         (note != 0).then_some(Held {
             port: PortNo(note as u16),
             output: PortNo((note >> 16) as u16),

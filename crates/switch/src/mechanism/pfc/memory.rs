@@ -141,21 +141,39 @@ impl Memory {
     /// Else nothing changes.
     #[inline]
     pub(super) fn take_calmly(&mut self, held: Held) -> bool {
+        self.take_up_to(held, self.used_peak)
+    }
+
+    /// [`Memory::take_calmly`] where all packets that have left are known: the memory may be fuller than ever before.
+    pub(super) fn take_at_peak(&mut self, held: Held) -> bool {
+        let taken = self.take_up_to(held, u64::MAX);
+        self.used_peak = self.used_peak.max(self.used);
+        taken
+    }
+
+    /// Takes room for a packet where nothing but that follows, and no more than `most` bytes are in use then.
+    #[inline(always)]
+    fn take_up_to(&mut self, held: Held, most: u64) -> bool {
         let Held { port, output, class, bytes, .. } = held;
         let bytes = u64::from(bytes);
-        let at = &self.ingress[port.index()][class];
-        let (used, headroom) = (at.used, at.headroom);
-        let (before, more) = (self.shared(used), self.shared(used + bytes));
-        let fits = if self.pool(class) == 0 {
-            more <= self.calm.each && self.pools[0].used + more - before <= self.calm.used
-        } else {
-            let lossy = &self.pools[1];
-            lossy.used + more - before <= lossy.bytes && (more == 0 || more <= lossy.threshold())
+        let own = self.pool(class);
+        // Nearly every packet that waits comes here: places are looked up once.
+        let (at, pool) = (&mut self.ingress[port.index()][class], &mut self.pools[own]);
+        let (before, more) = (at.used.saturating_sub(self.reserved), (at.used + bytes).saturating_sub(self.reserved));
+        let used = pool.used + more - before;
+        let fits = match own {
+            0 => more <= self.calm.each && used <= self.calm.used,
+            _ => used <= pool.bytes && (more == 0 || more <= pool.threshold()),
         };
-        let plain = fits && headroom == 0 && self.used + bytes <= self.used_peak;
+        let plain = fits && at.headroom == 0 && self.used + bytes <= most;
         if plain {
-            self.set_used(port, class, used + bytes);
-            self.note_output(port, class, output, bytes);
+            at.used += bytes;
+            pool.used = used;
+            self.used += bytes;
+            match at.outputs.get_mut(output.index()) {
+                Some(waiting) => *waiting += bytes,
+                None => waits_first(&mut at.outputs, output, bytes),
+            }
         }
         plain
     }
@@ -238,15 +256,17 @@ impl Memory {
     pub(super) fn release(&mut self, held: Held) {
         let Held { port, output, class, bytes, .. } = held;
         let bytes = u64::from(bytes);
-        let at = self.at(port, class);
+        let own = self.pool(class);
+        let (at, pool) = (&mut self.ingress[port.index()][class], &mut self.pools[own]);
         let from_headroom = at.headroom.min(bytes);
+        let before = at.used.saturating_sub(self.reserved);
         at.headroom -= from_headroom;
-        let used = at.used - (bytes - from_headroom);
+        at.used -= bytes - from_headroom;
         if let Some(waiting) = at.outputs.get_mut(output.index()) {
             *waiting -= bytes;
         }
-        self.used -= from_headroom;
-        self.set_used(port, class, used);
+        self.used -= bytes;
+        pool.used -= before - at.used.saturating_sub(self.reserved);
     }
 
     /// True if a neighbour that was asked to pause, or was not, has to.

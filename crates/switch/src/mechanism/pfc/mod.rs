@@ -357,12 +357,22 @@ impl Pfc {
         let class = p.envelope.class.min(TrafficClass(PRIORITIES as u8 - 1));
         let held = Held { port: from, output: port, class, bytes: p.envelope.frame, crossed: false };
         if self.exact == Exact::No {
-            if self.memory.take_calmly(held) {
+            // Most of these are all right but for more memory in use than ever before, and that only as long as those are counted that have left:
+            // these are looked for until it is clear.
+            let calmly = loop {
+                if self.memory.take_calmly(held) {
+                    break true;
+                }
+                match node.next_departed() {
+                    Some(packet) => self.gone(node, packet, fx),
+                    None => break self.memory.take_at_peak(held),
+                }
+            };
+            if calmly {
                 held.keep(node, p.id);
                 self.ports[port.index()].waiting[class] += 1;
                 return Verdict::Pass;
             }
-            self.settle(node, fx);
             if !self.memory.becomes_calm(held) {
                 self.exact = Exact::For(LOOK);
                 (0..).map(PortNo).zip(&self.ports).for_each(|(port, _)| fx.push(Effect::Watch(port)));
@@ -415,21 +425,31 @@ impl Pfc {
     /// A packet that may have taken memory is no longer here.
     fn gone(&mut self, node: &mut dyn Node, packet: PacketId, fx: &mut Effects) {
         let Some(held) = Held::take(node, packet) else { return };
+        if let (true, Some(times)) = (self.uncount(held), self.times) {
+            let p = &mut self.ports[held.output.index()];
+            p.watch.update(times, node.now(), &p.waiting); // nothing that could be stuck any more
+        }
+        if self.exact != Exact::No {
+            self.decide(node.now(), held.port, held.class, fx);
+        }
+    }
+}
+
+impl Pfc {
+    /// Ends the count of a packet. True if no other of its class waits for the port.
+    #[inline(always)]
+    fn uncount(&mut self, held: Held) -> bool {
         if !held.crossed {
             self.memory.release(held);
         }
         let p = &mut self.ports[held.output.index()];
         let waiting = &mut p.waiting[held.class];
         *waiting -= 1;
-        if *waiting == 0 {
+        let last = *waiting == 0;
+        if last {
             p.held_up &= p.closed | !held.class.bit();
-            if let Some(times) = self.times {
-                p.watch.update(times, node.now(), &p.waiting); // nothing that could be stuck any more
-            }
         }
-        if self.exact != Exact::No {
-            self.decide(node.now(), held.port, held.class, fx);
-        }
+        last
     }
 }
 
@@ -591,6 +611,18 @@ impl PacketMemory for Pfc {
             self.ports[port.index()].waiting[class] += 1;
             held.note()
         })
+    }
+
+    /// Gives memory back where nobody is close to a pause: no neighbour is to go on, and no watchdog looks.
+    #[inline(always)]
+    fn leave_calmly(&mut self, note: u64) -> bool {
+        if self.exact != Exact::No {
+            return false;
+        }
+        if let Some(held) = Held::read(note) {
+            self.uncount(held);
+        }
+        true
     }
 
     /// Ends the count of a packet at its input, when it has crossed.

@@ -473,7 +473,8 @@ fn the_short_way_decides_as_the_long_one() {
         let params = PfcParams { xoff, lossy, memory: Bytes(60_000), ..params(3_000) };
         let [mut short, mut long] = [0; 2].map(|_| Memory::new(&params, vec![3_000; 3]));
         let at = site(&["h0"]);
-        let (mut waiting, mut draws, mut calm, mut asked, mut exact) = (Vec::new(), at.stream(77, &at.ports[0]), 0, 0, false);
+        let (mut waiting, mut draws, mut exact) = (Vec::new(), at.stream(77, &at.ports[0]), false);
+        let (mut calm, mut peaks, mut asked) = (0, 0, 0);
         for step in 0..20_000_u32 {
             // The queue grows and shrinks over and over.
             let draw = draws.next_u32();
@@ -489,6 +490,9 @@ fn the_short_way_decides_as_the_long_one() {
                 exact &= step % 16 != 0 || !short.is_low();
                 let quick = !exact && short.take_calmly(held);
                 calm += u32::from(quick);
+                let at_peak = !quick && !exact && step % 2 == 0 && short.take_at_peak(held);
+                peaks += u32::from(at_peak);
+                let quick = quick || at_peak;
                 let decided = if quick {
                     Ok(())
                 } else {
@@ -508,22 +512,29 @@ fn the_short_way_decides_as_the_long_one() {
             }
         }
         assert!((least_calm..least_calm + 500).contains(&calm), "{calm} of {asked} the short way");
+        assert!(peaks > 0, "none at a peak");
     }
 }
 
-/// Packets that have to wait are counted without a question where that is enough: verdicts, notes, effects and state are those of a switch
+/// Packets that have to wait, and those that leave, are counted without a question where that is enough: verdicts, notes, effects and state are those of a switch
 /// that asks about each.
 #[test]
 fn counting_without_a_question_changes_nothing() {
     let params = PfcParams { xoff: Xoff::Dynamic(DynamicXoff { alpha: 0.5 }), memory: Bytes(60_000), ..params(3_000) };
     let [mut quick, mut asked] = [0; 2].map(|_| Switch::new(&params));
     let at = site(&["h0"]);
-    let (mut draws, mut waiting, mut calm, mut packets) = (at.stream(78, &at.ports[0]), Vec::new(), 0, 0);
+    let (mut draws, mut waiting, mut calm, mut left, mut packets) = (at.stream(78, &at.ports[0]), Vec::new(), 0, 0, 0);
     for id in 0..3_000 {
         let draw = draws.next_u32();
         if draw % 30 < waiting.len() as u32 || id % 500 > 450 && !waiting.is_empty() {
             let gone = waiting.swap_remove((draw >> 8) as usize % waiting.len());
-            quick.leaves(gone);
+            let note = quick.notes.get(&PacketId(gone)).copied().unwrap_or_default();
+            if quick.pfc.leave_calmly(note) {
+                left += 1;
+                quick.notes.insert(PacketId(gone), 0);
+            } else {
+                quick.leaves(gone);
+            }
             asked.leaves(gone);
         } else {
             let [from, to] = [draw >> 8, draw >> 12].map(|bits| (bits % 3) as u16);
@@ -549,6 +560,7 @@ fn counting_without_a_question_changes_nothing() {
         [&mut quick, &mut asked].into_iter().for_each(|switch| switch.effects.clear());
     }
     assert!((packets / 10..packets * 9 / 10).contains(&calm), "{calm} of {packets} without a question");
+    assert!((packets / 10..packets * 9 / 10).contains(&left), "{left} of {packets} have left without a question");
 }
 
 /// Each lossless class has its headroom at each port, and each class its reservation: 3 ports of 2 · 3 kB and 8 · 1 kB.

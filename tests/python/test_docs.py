@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +83,24 @@ def test_every_public_thing_has_a_docstring_and_so_have_its_parts(thing: Any) ->
             assert inspect.getdoc(member), name
 
 
+@cache
+def places(page: Path) -> set[str]:
+    """Return what a link to `page` may have behind `#`: names of its headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = [re.sub(r"\]\([^)]*\)", "", title).lower() for title in re.findall(r"^#+ (.*?) *$", text, re.MULTILINE)]
+    names = [re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles]
+    seen: dict[str, int] = {}
+    for name in names:
+        seen[name] = seen.get(name, -1) + 1
+    return {f"{name}-{k}" if k else name for name, last in seen.items() for k in range(last + 1)}
+
+
 @pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8"))
+    assert [link for link, _ in links if not (page.parent / link).exists()] == []
+    deeper = [(page.parent / link if link else page, place) for link, place in links if place or not link]
+    assert [f"{to.name}#{place}" for to, place in deeper if to.suffix == ".md" and place not in places(to)] == []
 
 
 HEADINGS = ["What it does", "Source", "Parameters", "What it costs", "Where it differs", "Checked by"]

@@ -3,10 +3,15 @@
 //! threads change no result. See docs/parallel.md.
 
 mod barrier;
+mod border;
 mod division;
 mod exchange;
+mod gate;
 mod gather;
+#[cfg(test)]
+mod meeting_tests;
 mod steps;
+mod sync;
 mod threads;
 
 pub use division::Division;

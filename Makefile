@@ -86,6 +86,10 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 install-%: ## install bpf, chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
 
+.PHONY: model
+model: ## every order in which threads of one run can meet, one interruption more than the tests try, in minutes; MODEL=4: two
+	FANIN_MODEL=$(or $(MODEL),3) cargo test --package fanin-sim --test model -- --nocapture
+
 .PHONY: tsan
 tsan: ## data races between the threads of one run; needs rustup's nightly toolchain with rust-src, and ten minutes
 	RUSTFLAGS="-Zsanitizer=thread" cargo +nightly test -Zbuild-std --target $(FUZZ_HOST) --target-dir $(CARGO_TARGET_DIR)/tsan \

@@ -55,7 +55,7 @@ mutants: ## put mistakes into MUTANTS=GLOB and list those that the crate's own t
 	.ci/mutants $(foreach glob,$(MUTANTS),'$(glob)')
 
 .PHONY: mutants-changed
-mutants-changed: ## those in the lines that differ from SINCE=main, for WITHIN=180 seconds
+mutants-changed: ## those in the lines that differ from SINCE=main, a draw, tests for WITHIN=180 seconds
 	.ci/mutants --changed '$(or $(SINCE),main)' --within $(or $(WITHIN),180)
 
 .PHONY: soak

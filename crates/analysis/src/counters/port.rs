@@ -119,6 +119,8 @@ struct Rare {
     looked: Option<Time>,
     /// Readings earlier than what was told before, and the farthest back [ps].
     back: (u64, u64),
+    /// Counts of 64 bits that fell as those of 32 bits wrap, and the time of the first [ps].
+    narrow: (u64, u64),
 }
 
 /// Part of an interval that contradicts something.
@@ -442,6 +444,10 @@ impl CounterPort {
     #[cold]
     fn unknown(&mut self, interval: &Interval, state: State, ended: &mut dyn FnMut(CounterBurst)) {
         let length = interval.length();
+        if interval.narrow {
+            let (count, first) = &mut self.rare.get_or_insert_default().narrow;
+            (*count, *first) = (*count + 1, if *count == 0 { interval.end.ps() } else { *first });
+        }
         if let Some((time, count)) = State::UNKNOWN.iter().position(|s| *s == state).map(|i| &mut self.counted.unknown[i]) {
             *time += length;
             *count += 1;
@@ -494,6 +500,11 @@ impl CounterPort {
     /// Readings earlier than what was told before, and the farthest back [ps].
     pub(super) fn back(&self) -> (u64, u64) {
         self.rare.as_ref().map_or((0, 0), |rare| rare.back)
+    }
+
+    /// Counts of 64 bits that fell as those of 32 bits wrap, and the time of the first [ps].
+    pub(super) fn narrow(&self) -> (u64, u64) {
+        self.rare.as_ref().map_or((0, 0), |rare| rare.narrow)
     }
 
     /// The steady load at the end, as a part of the port's speed.

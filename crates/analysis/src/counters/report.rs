@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// Flows of an interval, or of a burst, that are told apart, at most.
 const MOST_FLOWS: usize = 1 << 12;
+/// Resets from which, as a fifth of all intervals, several sources are mixed.
+const MIXED: u64 = 8;
 /// Interval from which a burst that is shorter leaves no sign in a mean load.
 const LONG: u64 = 10_000_000_000;
 
@@ -523,6 +525,28 @@ impl CounterReport {
                 span(c.stale.value)
             ),
             "the switch renews its counters less often than it is asked: what they show is a mean over that time",
+        );
+        let (narrow, first) = self.port.narrow();
+        say(
+            "narrow_counter",
+            Level::Doubt,
+            &Cases { count: narrow, ..Cases::default() },
+            None,
+            format!(
+                "{} a count of 64 bits fell by nearly 2^32, as one of 32 bits does that wraps: first at {}",
+                count(narrow, "time"),
+                span(first)
+            ),
+            "what was counted there is unknown: name the width that it has (--columns bytes=COLUMN:total(32)); a switch may fill 32 bits under a name for 64",
+        );
+        let resets = self.port.unknown_time()[1].1;
+        say(
+            "mixed_sources",
+            Level::Doubt,
+            &Cases { count: if resets >= MIXED && resets * 5 >= c.intervals { resets } else { 0 }, ..Cases::default() },
+            None,
+            format!("running counts fall in {resets} of {}", several(&Cases { count: c.intervals, ..Cases::default() })),
+            "two sources, or several queues, are mixed under one name: give each its own port, or one of them alone",
         );
         let (back, farthest) = self.port.back();
         say(

@@ -6,11 +6,11 @@ use crate::display::{count, span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unseen {
     pub drops: u64,
-    /// Those of them in time of which looks are missing.
+    /// Drops in time of which looks are missing.
     pub in_holes: u64,
     /// Begin and end [ps] of the time with most of them, and how many it has.
     most: (u64, u64, u64),
-    /// Those of the present look: begin and end of their time, and their number.
+    /// Drops of the present look: begin and end of their time, and their number.
     present: (u64, u64, u64),
 }
 

@@ -361,6 +361,25 @@ fn two_sources_under_one_name_are_a_doubt_and_no_bursts() {
     let found = told.plausibility.findings.iter().find(|finding| finding.code == "mixed_sources").unwrap();
     assert_eq!((found.level, found.count, told.ports[0].bursts_found), (Level::Doubt, 19, 0));
     assert!(found.words.starts_with("running counts fall in 19 of 39 intervals"), "{}", found.words);
+    let mixed = |paths: &[std::path::PathBuf]| {
+        let paths = serde_json::to_string(paths).unwrap();
+        let options = format!(r#"{{"paths": {paths}, "rate": "1Gbps", "by": "rate"}}"#);
+        let told = analyze(&Options::from_json(&options).unwrap(), &mut Never).unwrap();
+        told.plausibility.findings.iter().find(|finding| finding.code == "mixed_sources").map(|found| found.words.clone())
+    };
+    // Two that are polled at one time.
+    let rows: String = (0..40_u64).map(|i| format!("{},e1,{}\n", i / 2 * 10, i / 2 * 1_000 + i % 2 * 70_000)).collect();
+    let path = folder.file("b.csv", format!("time_ms,port,tx_bytes\n{rows}"));
+    assert_eq!(mixed(&[path]), Some("20 looks say something else than the one before of the same time".into()));
+    // Two files, of which one counts five times as much.
+    let of = |name: &str, times: u64| {
+        let rows: String = (0..40_u64).map(|i| format!("{},e1,{}\n", i * 10, i * 1_000 * times)).collect();
+        folder.file(name, format!("time_ms,port,tx_bytes\n{rows}"))
+    };
+    let paths = [of("c.csv", 1), of("d.csv", 5)];
+    assert_eq!(mixed(&paths[..1]), None);
+    let words = "39 intervals begin before the end of the one before, and 39 of the same time have other bytes: what they count is added up";
+    assert_eq!(mixed(&paths), Some(words.into()));
 }
 
 #[test]

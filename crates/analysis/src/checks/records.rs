@@ -51,6 +51,21 @@ pub fn missing_records((times, missing, recorded): (u64, u64, u64), port: &str) 
     })
 }
 
+/// Finding that looks at the queue tell of drops and saw no burst: how many, and where they may have been.
+pub fn unseen_drops((drops, words): (u64, String), port: &str) -> Option<Finding> {
+    (drops > 0).then(|| Finding {
+        code: "drops_unseen",
+        level: Level::Doubt,
+        place: port.to_string(),
+        count: drops,
+        bytes: None,
+        words,
+        hint: "they are in no burst, and when in that time they were is unknown: look more often, or lower --above; a policer or a filter \
+               drops without a queue"
+            .into(),
+    })
+}
+
 /// Shortest window in which arrivals are compared with the line, and the full frames that it must have room for.
 const WINDOW: Span = Span::from_us(25);
 const FRAMES: u64 = 32;

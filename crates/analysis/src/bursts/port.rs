@@ -17,6 +17,10 @@ use crate::{Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE, REPLACED, 
 use fanin_units::BPS;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Busy windows that show the speed of a port.
+#[cfg(feature = "files")]
+const FEWEST_WINDOWS: u64 = 3;
+
 /// Largest frame that may be nothing but headers: 66 B of an acknowledgment in IPv4, 122 B with all options of TCP, IPv6 and a VLAN tag.
 pub(crate) const HEADERS: u32 = 128;
 
@@ -226,9 +230,10 @@ impl PortAnalyzer {
             if now < self.last.time.ps() {
                 return Err(Disorder { after: self.last.time, time: r.time });
             }
-            // The same packet twice: a second one would have found the first in front of it.
-            if *r == self.last && !r.loses() && r.frame > 0 && r.queue > 0 && r.queue != NO_QUEUE && self.settings.tick.ps() == 0
-            {
+            // The same packet twice: a second one would have found the first in front of it. A drop leaves no such trace: it is a
+            // copy where others are.
+            let copy = !r.loses() || self.totals.duplicates > 0;
+            if *r == self.last && copy && r.frame > 0 && r.queue > 0 && r.queue != NO_QUEUE && self.settings.tick.ps() == 0 {
                 self.totals.duplicates += 1;
                 return Ok(());
             }
@@ -286,6 +291,19 @@ impl PortAnalyzer {
         (self.totals.unseen.drops, self.totals.unseen.words())
     }
 
+    /// Speed on the wire that was given, those of the busy windows (low quarter, middle, high quarter) [bit/s], and their number; none
+    /// unless the records are held to it, or too few.
+    #[cfg(feature = "files")]
+    pub(crate) fn speeds(&self) -> Option<(f64, [f64; 3], u64)> {
+        let given = self.settings.rate.filter(|_| self.settings.held_to_rate)?.bps() as f64;
+        // Lengths in packets say little of bytes.
+        let fine = self.settings.unit.0 * 2 <= self.totals.largest_frame;
+        let shown = self.estimator.estimate(false).filter(|shown| fine && shown.windows >= FEWEST_WINDOWS)?;
+        // Each end of a window may be off by a tick.
+        let slack = 1.0 + 2.0 * self.settings.tick.ps() as f64 / RateEstimator::shortest(self.totals.largest_frame, shown.middle);
+        Some((given, [shown.low / slack, shown.middle, shown.high * slack], shown.windows))
+    }
+
     /// True if the queue that the last record found would have been sent by now, where the speed is known.
     fn outlasts(&self, now: u64) -> bool {
         let waited = if self.last.queue == NO_QUEUE { 0 } else { self.last.queue };
@@ -334,7 +352,7 @@ impl PortAnalyzer {
         if seen.unexplained > 0 {
             self.unexplained(now, seen.unexplained);
         }
-        if self.settings.rate.is_none() {
+        if self.settings.rate.is_none() || self.settings.held_to_rate {
             let known = (largest, self.settings.overhead.0, seen.unexplained == 0);
             self.estimator.found(now, r.queue, self.totals.accepted - self.standing.unsent, self.standing.departed, known);
         }

@@ -104,6 +104,8 @@ pub struct Sums {
     pub pairs: [f64; 4],
     pub first: Option<i128>,
     pub last: i128,
+    /// The largest queue [bytes].
+    pub peak: u64,
 }
 
 /// Parts are idle where the least wait is below this [ps].

@@ -55,7 +55,7 @@ mutants: ## put mistakes into MUTANTS=GLOB and list those that the crate's own t
 	.ci/mutants $(foreach glob,$(MUTANTS),'$(glob)')
 
 .PHONY: mutants-changed
-mutants-changed: ## those in the lines that differ from SINCE=main, for WITHIN=180 seconds
+mutants-changed: ## those in the lines that differ from SINCE=main, a draw, tests for WITHIN=180 seconds
 	.ci/mutants --changed '$(or $(SINCE),main)' --within $(or $(WITHIN),180)
 
 .PHONY: soak
@@ -85,6 +85,10 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 
 install-%: ## install bpf, chromium, iverilog, node, tshark, valgrind, verilator or yosys, which some tests need, as root on Debian
 	.ci/optional install $*
+
+.PHONY: model
+model: ## every order in which threads of one run can meet, one interruption more than the tests try, in minutes; MODEL=4: two
+	FANIN_MODEL=$(or $(MODEL),3) cargo test --package fanin-sim --test model -- --nocapture
 
 .PHONY: tsan
 tsan: ## data races between the threads of one run; needs rustup's nightly toolchain with rust-src, and ten minutes

@@ -1,6 +1,6 @@
 """Put all mutants of a crate into a copy of its sources, each behind a number that the environment chooses.
 
-cargo-mutants says which mistakes there are and where; here each becomes a branch, so that a crate is compiled once and not once
+mistakes.py says which mistakes there are and where; here each becomes a branch, so that a crate is compiled once and not once
 for each: `a < b` becomes `match (&(a), &(b)) { (l, r) => if on(17) { *l == *r } else { *l < *r } }`, and operands stand once.
 """
 
@@ -35,7 +35,7 @@ COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mistake: its number, its name as cargo-mutants has it, the file, and what becomes of which place."""
+    """A mistake: its number, its name in the manner of cargo-mutants, the file, and what becomes of which place."""
 
     number: int
     name: str
@@ -304,7 +304,7 @@ def arms(text: str, line: int) -> set[int]:
 
 
 def listed(found: Sequence[dict[str, Any]]) -> list[Mutant]:
-    """Return mutants as cargo-mutants lists them, numbered from one."""
+    """Return mutants as they are listed, numbered from one."""
     place = lambda at: (at["line"], at["column"])  # noqa: E731
     return [
         Mutant(number, one["name"], one["file"], one["genre"], one["replacement"], place(one["span"]["start"]), place(one["span"]["end"]))

@@ -212,7 +212,7 @@ def test_what_a_new_user_types_works_in_an_empty_folder(tmp_path: Path) -> None:
 def test_workflows_pin_what_they_use() -> None:
     """Nothing here runs them: that they name released versions, this project's maturin, and files that are there, can be told."""
     texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
-    assert list(texts) == ["site.yml", "test.yml", "wheels.yml"]
+    assert list(texts) == ["mutants.yml", "site.yml", "test.yml", "wheels.yml"]
     used = [name for text in texts.values() for name in re.findall(r"uses: (\S+)", text)]
     assert len(used) >= 12
     assert [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@v\d+\.\d+\.\d+", name)] == []

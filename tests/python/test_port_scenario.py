@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,29 @@ def test_what_is_no_tcp_is_sent_at_its_rate(tmp_path: Path) -> None:
     assert "2 flows are not TCP: datagrams at their mean rate, which react to nothing" in made.unsure
     assert not any(words.startswith("congestion control") for words in made.unsure)
     assert made.scenario.check().problems == ()
+
+
+def test_dropped_datagrams_are_part_of_what_was_sent(tmp_path: Path) -> None:
+    """Two senders of 10 Gb/s before a port of 10 Gb/s: nobody sends a lost datagram again, so that the rate is of all."""
+    waiting = deque[int]()
+    queue, free, rows = 0, 0, []
+    for i in range(650):
+        now = 20_000_000 + (i // 2) * 1_231 + (i % 2) * 500
+        while waiting and waiting[0] <= now:
+            waiting.popleft()
+            queue -= 1518
+        dropped = queue + 1518 > 400_000
+        rows.append(f"{now},{queue},1518,10.0.0.{i % 2 + 2}:5000 > 10.0.0.1:9000 udp,0,{int(dropped)}")
+        if not dropped:
+            free = max(free, now) + 1_231
+            waiting.append(free)
+            queue += 1518
+    trace = tmp_path / "a.csv"
+    trace.write_text("\n".join(["time_ns,queue_bytes,frame,flow,marked,dropped", *rows, ""]), encoding="utf-8")
+    made = fanin.analyze(trace, rate="10Gbps", buffer="400KB").to_scenario()
+    assert made.measured.dropped == pytest.approx(63, abs=3)
+    assert made.simulated["none"].dropped == pytest.approx(made.measured.dropped, abs=5)
+    assert made.missed == ()
 
 
 def test_names_of_flows_stay_in_their_comments(tmp_path: Path) -> None:

@@ -211,16 +211,19 @@ def sonic(every_ps: int) -> Callable[[Case, fanin.Result, Path], Trace]:
     return write
 
 
-def gnmi(case: Case, result: fanin.Result, folder: Path) -> Trace:
-    messages = []
-    for at, *values in _counted(result, 10**9):
-        for late, (leaf, value) in enumerate(zip(("out-octets", "out-discards", "max-queue-len"), values, strict=True)):
-            time_ns = FIRST_S * 10**9 + at // 1000 + 7_000 * late
-            update = {"Path": f"interfaces/interface[name=Ethernet25]/state/counters/{leaf}", "values": {leaf: str(value)}}
-            messages.append({"source": "leaf1", "subscription-name": "s", "timestamp": time_ns, "updates": [update]})
-    path = folder / "gnmi.json"
-    path.write_text("\n".join(json.dumps(message) for message in messages) + "\n", encoding="utf-8")
-    return [path], {"known": case.configured, "largest": True, "by": "queue"}
+def gnmi(every_ps: int) -> Callable[[Case, fanin.Result, Path], Trace]:
+    def write(case: Case, result: fanin.Result, folder: Path) -> Trace:
+        messages = []
+        for at, *values in _counted(result, every_ps):
+            for late, (leaf, value) in enumerate(zip(("out-octets", "out-discards", "max-queue-len"), values, strict=True)):
+                time_ns = FIRST_S * 10**9 + at // 1000 + 7_000 * late
+                update = {"Path": f"interfaces/interface[name=Ethernet25]/state/counters/{leaf}", "values": {leaf: str(value)}}
+                messages.append({"source": "leaf1", "subscription-name": "s", "timestamp": time_ns, "updates": [update]})
+        path = folder / "gnmi.json"
+        path.write_text("\n".join(json.dumps(message) for message in messages) + "\n", encoding="utf-8")
+        return [path], {"known": case.configured, "largest": True, "by": "queue"}
+
+    return write
 
 
 def int_reports(case: Case, result: fanin.Result, folder: Path) -> Trace:
@@ -338,7 +341,8 @@ INPUTS: Final[Mapping[str, tuple[str, Callable[[Case, fanin.Result, Path], Trace
     "tc": ("tc -s -j each 1 ms", tc),
     "sonic": ("SONiC's gauges (OTLP) each 100 µs", sonic(10**8)),
     "otlp": ("SONiC's gauges (OTLP) each 1 ms", sonic(10**9)),
-    "gnmi": ("gNMI each 1 ms, leaf by leaf", gnmi),
+    "leaves": ("gNMI each 100 µs, leaf by leaf", gnmi(10**8)),
+    "gnmi": ("gNMI each 1 ms, leaf by leaf", gnmi(10**9)),
     "int": ("INT reports of one packet in 10, and of drops", int_reports),
     "lanz": ("LANZ, start and end", lanz),
     "nxos": ("NX-OS burst records", nxos),

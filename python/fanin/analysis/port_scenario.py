@@ -370,7 +370,9 @@ def _check(analysis: Analysis, port: dict[str, Any], *, queue: bool) -> None:
         The first reason.
     """
     if any(source["kind"] == "result" for source in analysis.document["sources"]):
-        raise ValueError("a result has its scenario: scenario.toml in its folder")
+        raise ValueError(
+            "a result has its scenario already: the key 'scenario' of its manifest.json, which fanin run takes as a .json file"
+        )
     if not port["records"]:
         raise ValueError(f"port {port['port']} has no packets")
     if port["rate_bps"] is None or port["rate_from"] == "lower_bound":
@@ -458,16 +460,18 @@ def _messages(records: pl.DataFrame, headers: Mapping[str, int], port: dict[str,
         number = (pl.col("time_ps").cast(pl.Int64).diff().fill_null(0) > _SILENCE_PS).cum_sum()
         for part in data.with_columns(number.alias("message")).partition_by("message", maintain_order=True):
             payload = part["frame_bytes"].cast(pl.Int64) - header
-            delivered = int(payload.filter(~part["dropped"]).sum()) or int(payload.sum())
+            tcp = protocol in ("", "tcp")
+            # TCP sends again what was dropped; a datagram stays lost.
+            sent = payload.filter(~part["dropped"]) if tcp else payload
             messages.append(
                 _Message(
                     str(flow),
                     src,
                     dst,
-                    protocol in ("", "tcp"),
+                    tcp,
                     int(part["time_ps"][0]),
                     int(part["time_ps"][-1]),
-                    delivered,
+                    int(sent.sum()) or int(payload.sum()),
                     _number(payload.mode().max()),
                 )
             )

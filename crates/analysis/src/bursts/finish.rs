@@ -6,6 +6,7 @@ use crate::bursts::laws::{judge, Speed};
 use crate::bursts::no_burst_hint::frames_in_window;
 use crate::bursts::port::{PortAnalyzer, State, Totals};
 use crate::bursts::rate::Estimate;
+use crate::bursts::unseen::holes;
 use crate::{Burst, Detect, DetectReport, Histograms, PortReport, RateFrom, Steady};
 use std::collections::BTreeMap;
 
@@ -128,14 +129,7 @@ impl PortAnalyzer {
                 t.jumps, t.missing
             ),
         );
-        note(
-            t.holes > 0,
-            format!(
-                "records are missing for {} ({}): that time is unknown, neither a burst nor an empty queue",
-                crate::display::span(t.hole_ps),
-                crate::display::count(t.holes, "hole")
-            ),
-        );
+        note(t.holes > 0, holes(t.hole_ps, t.holes));
         note(t.duplicates > 0, format!("{} records repeat the one before and were left out", t.duplicates));
         note(
             t.without_frame > 0,

@@ -27,6 +27,7 @@ pub(crate) mod scale;
 mod series;
 mod settings;
 mod threshold_hint;
+mod unseen;
 mod verdict;
 
 #[cfg(feature = "files")]

@@ -3,6 +3,7 @@
 
 use crate::bursts::by_rate::ALIKE;
 use crate::bursts::port::{PortAnalyzer, Totals};
+use crate::bursts::unseen::nothing_seen;
 use crate::display::{percent, rate, size, span};
 use crate::{Detect, Nothing, Settings};
 use fanin_units::{Bytes, Span, BPS};
@@ -36,10 +37,13 @@ impl PortAnalyzer {
             value: None,
             words: String::new(),
         };
+        let largest = format!("the largest queue was {} at {}", size(queue as f64), span(at));
+        if t.unseen.drops > 0 {
+            return Some(Nothing { words: nothing_seen(&t.unseen, &largest), ..found });
+        }
         if queue == 0 {
             return Some(Nothing { words: "no burst: every packet found the queue empty".into(), ..found });
         }
-        let largest = format!("the largest queue was {} at {}", size(queue as f64), span(at));
         if self.settings.from.is_some_and(|from| at < from.ps()) {
             return Some(Nothing { words: format!("no burst from the time asked for on; before it, {largest}"), ..found });
         }

@@ -12,9 +12,14 @@ use crate::bursts::queue_contents::Standing;
 use crate::bursts::rate::RateEstimator;
 use crate::bursts::scale::FULL_FRAME;
 use crate::bursts::series::Series;
-use crate::{Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE, REPLACED};
+use crate::bursts::unseen::{Between, Unseen};
+use crate::{Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE, REPLACED, SAMPLE};
 use fanin_units::BPS;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Busy windows that show the speed of a port.
+#[cfg(feature = "files")]
+const FEWEST_WINDOWS: u64 = 3;
 
 /// Largest frame that may be nothing but headers: 66 B of an acknowledgment in IPv4, 122 B with all options of TCP, IPv6 and a VLAN tag.
 pub(crate) const HEADERS: u32 = 128;
@@ -118,6 +123,7 @@ pub(crate) struct Totals {
     /// Times in which records are missing, and their sum [ps].
     pub holes: u64,
     pub hole_ps: u64,
+    pub unseen: Unseen,
 }
 
 /// Analysis of one port: records in order of time, then the report.
@@ -134,6 +140,7 @@ pub struct PortAnalyzer {
     idle: u64,
     /// Usual step between looks at the queue.
     pub(crate) patience: Patience,
+    between: Between,
     pub(crate) last_in: LastIn,
     from: u64,
     pub(crate) merge: u64,
@@ -177,6 +184,7 @@ impl PortAnalyzer {
             busy_until: 0,
             idle: 0,
             patience: Patience::default(),
+            between: Between::default(),
             last_in: LastIn::default(),
             from: settings.from.map_or(0, |t| t.ps()),
             merge: settings.merge.ps(),
@@ -222,9 +230,10 @@ impl PortAnalyzer {
             if now < self.last.time.ps() {
                 return Err(Disorder { after: self.last.time, time: r.time });
             }
-            // The same packet twice: a second one would have found the first in front of it.
-            if *r == self.last && !r.loses() && r.frame > 0 && r.queue > 0 && r.queue != NO_QUEUE && self.settings.tick.ps() == 0
-            {
+            // The same packet twice: a second one would have found the first in front of it. A drop leaves no such trace: it is a
+            // copy where others are.
+            let copy = !r.loses() || self.totals.duplicates > 0;
+            if *r == self.last && copy && r.frame > 0 && r.queue > 0 && r.queue != NO_QUEUE && self.settings.tick.ps() == 0 {
                 self.totals.duplicates += 1;
                 return Ok(());
             }
@@ -254,6 +263,9 @@ impl PortAnalyzer {
     /// Takes the step to a look at the queue that is no packet: where looks are missing, what was between is unknown.
     pub fn see_look(&mut self, r: &Record) {
         let (last, now) = (self.last.time.ps(), r.time.ps());
+        if now > last {
+            self.between = Between { since: last, in_burst: self.state == State::Inside, is_hole: false };
+        }
         let looks = r.queue != NO_QUEUE && self.by_rate.is_none() && self.totals.records > 0;
         if looks && now > last && last >= self.from && self.patience.misses(now - last) && self.outlasts(now) {
             self.hole(now);
@@ -271,6 +283,25 @@ impl PortAnalyzer {
     #[cfg(feature = "files")]
     pub(crate) fn missing(&self) -> (u64, u64, u64) {
         (self.totals.jumps, self.totals.missing, self.totals.accepted)
+    }
+
+    /// Number of drops between looks that saw no burst, and where they may have been.
+    #[cfg(feature = "files")]
+    pub(crate) fn unseen_drops(&self) -> (u64, String) {
+        (self.totals.unseen.drops, self.totals.unseen.words())
+    }
+
+    /// Speed on the wire that was given, those of the busy windows (low quarter, middle, high quarter) [bit/s], and their number; none
+    /// unless the records are held to it, or too few.
+    #[cfg(feature = "files")]
+    pub(crate) fn speeds(&self) -> Option<(f64, [f64; 3], u64)> {
+        let given = self.settings.rate.filter(|_| self.settings.held_to_rate)?.bps() as f64;
+        // Lengths in packets say little of bytes.
+        let fine = self.settings.unit.0 * 2 <= self.totals.largest_frame;
+        let shown = self.estimator.estimate(false).filter(|shown| fine && shown.windows >= FEWEST_WINDOWS)?;
+        // Each end of a window may be off by a tick.
+        let slack = 1.0 + 2.0 * self.settings.tick.ps() as f64 / RateEstimator::shortest(self.totals.largest_frame, shown.middle);
+        Some((given, [shown.low / slack, shown.middle, shown.high * slack], shown.windows))
     }
 
     /// True if the queue that the last record found would have been sent by now, where the speed is known.
@@ -293,6 +324,7 @@ impl PortAnalyzer {
     fn hole(&mut self, now: u64) {
         self.totals.holes += 1;
         self.totals.hole_ps += now - self.last.time.ps();
+        self.between.is_hole = true;
         self.interrupt();
     }
 
@@ -320,7 +352,7 @@ impl PortAnalyzer {
         if seen.unexplained > 0 {
             self.unexplained(now, seen.unexplained);
         }
-        if self.settings.rate.is_none() {
+        if self.settings.rate.is_none() || self.settings.held_to_rate {
             let known = (largest, self.settings.overhead.0, seen.unexplained == 0);
             self.estimator.found(now, r.queue, self.totals.accepted - self.standing.unsent, self.standing.departed, known);
         }
@@ -501,7 +533,7 @@ impl PortAnalyzer {
                 }
                 c.counts.marked += 1;
             }
-            if r.loses() {
+            if r.loses() && !(self.between.is_hole && r.flags & SAMPLE != 0) {
                 if c.counts.dropped_packets == 0 {
                     c.first_loss = (now, r.queue);
                 }
@@ -559,6 +591,12 @@ impl PortAnalyzer {
     /// Accounts for an arrival by which a packet is lost.
     #[inline(never)]
     fn accept_unsent(&mut self, r: &Record, slot: u32) {
+        if r.flags & SAMPLE != 0 && self.by_rate.is_none() && r.time.ps() >= self.from {
+            let Between { since, in_burst, is_hole } = self.between;
+            if is_hole || !(in_burst || self.state == State::Inside) {
+                self.totals.unseen.add((since, r.time.ps()), is_hole);
+            }
+        }
         if r.dropped_at_head() {
             self.totals.accepted += u64::from(r.frame);
             self.flows.add(slot, u64::from(r.frame));

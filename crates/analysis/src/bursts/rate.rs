@@ -71,6 +71,12 @@ impl RateEstimator {
         }
     }
 
+    /// Least time of a window at a speed [ps]; `largest`: bytes of the largest frame.
+    #[cfg(feature = "files")]
+    pub fn shortest(largest: u64, bps: f64) -> f64 {
+        (FRAMES * largest) as f64 * BPS / bps
+    }
+
     fn keep(&mut self, rate: f64) {
         if self.seen & ((1 << self.step) - 1) == 0 {
             if self.rates.len() == KEPT {

@@ -34,6 +34,8 @@ pub struct Settings {
     pub rate: Option<BitRate>,
     /// The speed is given by the trace (a result's manifest), not by the user: for the report only.
     pub rate_of_result: bool,
+    /// True if the records are to be held against the speed: others wrote them, and measured what waited.
+    pub held_to_rate: bool,
     /// Bytes of wire time that a frame takes beyond its length (preamble and gap; 20 for Ethernet).
     pub overhead: Bytes,
     /// Definition of a burst.
@@ -65,6 +67,7 @@ impl Default for Settings {
         Settings {
             rate: None,
             rate_of_result: false,
+            held_to_rate: false,
             overhead: Bytes(20),
             detect: Detect::Queue { above: None, until: None },
             merge: Span::ZERO,

@@ -39,8 +39,9 @@ pub struct Acks {
     lost: bool,
     /// Time in which twice as much was sent as acknowledged, from and to [ps after the capture's first frame].
     pub doubled: Option<(i64, i64)>,
-    /// Segments that came again, in whole or in part.
+    /// Segments that came again, in whole or in part, and bytes that did.
     pub again: u64,
+    pub again_bytes: u64,
     /// Segments among these that may only have been overtaken.
     pub unclear: u64,
     /// Bytes that were acknowledged.
@@ -50,8 +51,8 @@ pub struct Acks {
 impl Acks {
     /// A connection begins with this sequence number, which no data has.
     pub fn begin(&mut self) {
-        let Acks { doubled, again, unclear, confirmed, .. } = *self;
-        *self = Acks { doubled, again, unclear, confirmed, ..Acks::default() };
+        let Acks { doubled, again, again_bytes, unclear, confirmed, .. } = *self;
+        *self = Acks { doubled, again, again_bytes, unclear, confirmed, ..Acks::default() };
     }
 
     /// Takes a segment of `payload` bytes; `next`: the sequence number behind all that was sent before.
@@ -61,8 +62,11 @@ impl Acks {
             return;
         }
         let end = seq.wrapping_add(payload);
-        if next.is_some_and(|next| !after(end, next)) {
-            return self.late(Late::Again);
+        if let Some(next) = next.filter(|next| after(*next, seq)) {
+            self.again_bytes += u64::from(payload.min(next.wrapping_sub(seq)));
+            if !after(end, next) {
+                return self.late(Late::Again);
+            }
         }
         if self.acked.is_some() && self.acked == next {
             (self.base, self.window, self.lost) = (next, 0, false);

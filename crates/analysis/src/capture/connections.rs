@@ -164,7 +164,10 @@ pub fn see(
     if entry == all {
         let data = (tcp.seq, tcp.seq.wrapping_add(payload));
         match missed.reason(all, data, (at, clock), rtt) {
-            Some(late) if payload > 0 && talk.next.is_some_and(|next| !after(data.1, next)) => talk.acks.late(late),
+            Some(late) if payload > 0 && talk.next.is_some_and(|next| !after(data.1, next)) => {
+                talk.acks.again_bytes += u64::from(payload);
+                talk.acks.late(late);
+            }
             _ => talk.acks.sent(at, (tcp.seq, payload), talk.next),
         }
     }

@@ -296,6 +296,8 @@ pub struct Connections {
     opened: BTreeMap<FlowKey, Option<u128>>,
     /// Time in which each sent about twice what was acknowledged [ps after the first frame of its capture, which is at ps of the captures' clock].
     doubled: BTreeMap<FlowKey, ((i64, i64), i128)>,
+    /// Bytes of each that came again, where all that was sent is acknowledged.
+    again: BTreeMap<FlowKey, u64>,
     rtts: RoundTrips,
     /// True if transfers are asked for.
     transfers: bool,
@@ -329,6 +331,12 @@ impl Connections {
         for link in survey.links.links.iter().filter(|link| link.key.has_ip()) {
             let (src, dst) = link.key.addresses();
             let key = (src, dst, link.key.protocol(), link.key.ports(), link.key.tenant());
+            match link.more.outstanding() {
+                Some(0) => *self.again.entry(key).or_default() += link.more.acks.again_bytes,
+                // What is missing may yet come again.
+                _ if link.more.has_data => drop(self.again.remove(&key)),
+                _ => {}
+            }
             self.doubled.extend(link.more.acks.doubled.zip(survey.first).map(|doubled| (key, doubled)));
             let at = link.more.opened().zip(survey.first).and_then(|(at, first)| u128::try_from(first + i128::from(at)).ok());
             let known = self.opened.entry(key).or_insert(at);
@@ -336,6 +344,16 @@ impl Connections {
         }
         self.rtts.join(&RoundTrips::of(&survey.links.links));
         self.with_transfers.extend(self.transfers.then_some(survey));
+    }
+
+    /// True if there are acknowledgments of all that some flow has sent.
+    pub fn acknowledged(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    /// Bytes of a flow that came again, where all that it sent was acknowledged.
+    pub fn again(&self, key: &FlowKey) -> Option<u64> {
+        self.again.get(key).copied()
     }
 
     /// Facts about a flow.

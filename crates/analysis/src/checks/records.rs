@@ -51,6 +51,54 @@ pub fn missing_records((times, missing, recorded): (u64, u64, u64), port: &str) 
     })
 }
 
+/// Finding that looks at the queue tell of drops and saw no burst: how many, and where they may have been.
+pub fn unseen_drops((drops, words): (u64, String), port: &str) -> Option<Finding> {
+    (drops > 0).then(|| Finding {
+        code: "drops_unseen",
+        level: Level::Doubt,
+        place: port.to_string(),
+        count: drops,
+        bytes: None,
+        words,
+        hint: "they are in no burst, and when in that time they were is unknown: look more often, or lower --above; a policer or a filter \
+               drops without a queue"
+            .into(),
+    })
+}
+
+/// Factors of the given speed within which the records' own may lie: above, above for sure, and below.
+const SPEEDS: (f64, f64, f64) = (1.02, 1.05, 0.95);
+
+/// Finding that a port sent at another speed than the one given, by the records themselves.
+///
+/// `given`: that speed on the wire [bit/s]; then low quarter, middle and high quarter of the busy windows, and their number.
+pub fn other_speed((given, [low, middle, high], windows): (f64, [f64; 3], u64), port: &str) -> Option<Finding> {
+    let (above, surely, below) = SPEEDS;
+    let faster = low > above * given;
+    if !faster && high >= below * given {
+        return None;
+    }
+    let hint = if faster {
+        "check --rate, and --overhead where frames have other lengths; records that stand twice in a trace look the same"
+    } else {
+        "check --rate; less is sent, too, where records are missing, or where the port was paused, shaped or shared with other queues"
+    };
+    Some(Finding {
+        code: "speed",
+        level: if low > surely * given { Level::Wrong } else { Level::Doubt },
+        place: port.to_string(),
+        count: windows,
+        bytes: None,
+        words: format!(
+            "while packets waited the port sent {}, {:.1} % of {}: what arrived less what the queue grew by",
+            rate_of(middle),
+            100.0 * middle / given,
+            rate_of(given)
+        ),
+        hint: hint.into(),
+    })
+}
+
 /// Shortest window in which arrivals are compared with the line, and the full frames that it must have room for.
 const WINDOW: Span = Span::from_us(25);
 const FRAMES: u64 = 32;
@@ -254,6 +302,18 @@ mod tests {
 
     fn record(time: u64, queue: u64, frame: u32, flags: u8) -> Record {
         Record { time: Time::from_ps(time), queue, frame, flow: 0, flags }
+    }
+
+    #[test]
+    fn a_port_that_sent_faster_or_slower_than_given_is_said() {
+        let of = |low, middle, high| other_speed((10e9, [low, middle, high], 5), "p").map(|found| found.level);
+        assert_eq!(of(9.9e9, 10e9, 10.1e9), None);
+        assert_eq!(of(9.0e9, 9.4e9, 9.6e9), None, "windows reach the speed");
+        assert_eq!(of(8.8e9, 9.0e9, 9.4e9), Some(Level::Doubt));
+        assert_eq!(of(10.3e9, 10.3e9, 10.3e9), Some(Level::Doubt));
+        let found = other_speed((10e9, [19e9, 20e9, 21e9], 5), "p").unwrap();
+        assert_eq!((found.code, found.level, found.count), ("speed", Level::Wrong, 5));
+        assert!(found.words.contains("the port sent 20 Gb/s, 200.0 % of 10 Gb/s"), "{}", found.words);
     }
 
     #[test]

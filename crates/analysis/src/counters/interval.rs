@@ -58,6 +58,8 @@ pub struct Interval {
     /// Packets that were marked.
     pub marked: Option<u64>,
     pub state: State,
+    /// True where a count of 64 bits fell as one of 32 bits wraps.
+    pub narrow: bool,
 }
 
 impl Interval {

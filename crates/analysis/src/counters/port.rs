@@ -119,6 +119,12 @@ struct Rare {
     looked: Option<Time>,
     /// Readings earlier than what was told before, and the farthest back [ps].
     back: (u64, u64),
+    /// Counts of 64 bits that fell as those of 32 bits wrap, and the time of the first [ps].
+    narrow: (u64, u64),
+    /// Looks that say something else than the one before of their time.
+    twice: u64,
+    /// Intervals that begin before the end of the one before, and those of the same time that count other bytes.
+    overlaps: (u64, u64),
 }
 
 /// Part of an interval that contradicts something.
@@ -153,6 +159,8 @@ pub struct CounterPort {
     before: Option<CounterBurst>,
     /// True if nothing is known of the time before the next interval.
     cut: bool,
+    /// Begin of the latest interval, and its bytes.
+    latest: (Time, Option<u64>),
     pub(super) counted: Counted,
 }
 
@@ -179,6 +187,7 @@ impl CounterPort {
             burst: None,
             before: None,
             cut: true,
+            latest: (Time::ZERO, None),
             counted: Counted::default(),
         }
     }
@@ -294,6 +303,10 @@ impl CounterPort {
             }
             return self.unknown(&instant, State::Contradicting, ended);
         }
+        if interval.start < self.counted.last && interval.start < interval.end {
+            self.overlaps(interval);
+        }
+        self.latest = (interval.start, interval.sent);
         let c = &mut self.counted;
         c.intervals += 1;
         c.first.get_or_insert(interval.start);
@@ -442,6 +455,13 @@ impl CounterPort {
     #[cold]
     fn unknown(&mut self, interval: &Interval, state: State, ended: &mut dyn FnMut(CounterBurst)) {
         let length = interval.length();
+        if length == 0 && state == State::Contradicting && interval.end == self.counted.last {
+            self.rare.get_or_insert_default().twice += 1;
+        }
+        if interval.narrow {
+            let (count, first) = &mut self.rare.get_or_insert_default().narrow;
+            (*count, *first) = (*count + 1, if *count == 0 { interval.end.ps() } else { *first });
+        }
         if let Some((time, count)) = State::UNKNOWN.iter().position(|s| *s == state).map(|i| &mut self.counted.unknown[i]) {
             *time += length;
             *count += 1;
@@ -494,6 +514,26 @@ impl CounterPort {
     /// Readings earlier than what was told before, and the farthest back [ps].
     pub(super) fn back(&self) -> (u64, u64) {
         self.rare.as_ref().map_or((0, 0), |rare| rare.back)
+    }
+
+    /// Notes an interval that begins before the end of the one before.
+    #[cold]
+    fn overlaps(&mut self, interval: &Interval) {
+        let (start, sent) = self.latest;
+        let is_other = start == interval.start && self.counted.last == interval.end && sent != interval.sent;
+        let (count, others) = &mut self.rare.get_or_insert_default().overlaps;
+        (*count, *others) = (*count + 1, *others + u64::from(is_other && sent.is_some() && interval.sent.is_some()));
+    }
+
+    /// Looks that contradict the one before of their time; intervals that begin before the end of the one before, and those of the same time that
+    /// count other bytes.
+    pub(super) fn mixed(&self) -> (u64, (u64, u64)) {
+        self.rare.as_ref().map_or((0, (0, 0)), |rare| (rare.twice, rare.overlaps))
+    }
+
+    /// Counts of 64 bits that fell as those of 32 bits wrap, and the time of the first [ps].
+    pub(super) fn narrow(&self) -> (u64, u64) {
+        self.rare.as_ref().map_or((0, 0), |rare| rare.narrow)
     }
 
     /// The steady load at the end, as a part of the port's speed.

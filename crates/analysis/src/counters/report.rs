@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// Flows of an interval, or of a burst, that are told apart, at most.
 const MOST_FLOWS: usize = 1 << 12;
+/// Resets from which, as a fifth of all intervals, several sources are mixed.
+const MIXED: u64 = 8;
 /// Interval from which a burst that is shorter leaves no sign in a mean load.
 const LONG: u64 = 10_000_000_000;
 
@@ -513,7 +515,7 @@ impl CounterReport {
         );
         say(
             "stale_counters",
-            Level::Note,
+            Level::Doubt,
             &c.stale,
             None,
             format!(
@@ -522,7 +524,43 @@ impl CounterReport {
                 count(c.stale.count, "time"),
                 span(c.stale.value)
             ),
-            "the switch renews its counters less often than it is asked: what they show is a mean over that time",
+            "the switch renews its counters less often than it is asked, and what they show is a mean over that time; or the speed (--rate) or the unit of the counter is wrong",
+        );
+        let (narrow, first) = self.port.narrow();
+        say(
+            "narrow_counter",
+            Level::Doubt,
+            &Cases { count: narrow, ..Cases::default() },
+            None,
+            format!(
+                "{} a count of 64 bits fell by nearly 2^32, as one of 32 bits does that wraps: first at {}",
+                count(narrow, "time"),
+                span(first)
+            ),
+            "what was counted there is unknown: name the width that it has (--columns bytes=COLUMN:total(32)); a switch may fill 32 bits under a name for 64",
+        );
+        let resets = Some(self.port.unknown_time()[1].1).filter(|resets| *resets >= MIXED && resets * 5 >= c.intervals);
+        let (resets, (twice, (overlaps, others))) = (resets.unwrap_or(0), self.port.mixed());
+        let mixed = [
+            (resets, format!("running counts fall in {resets} of {}", count(c.intervals, "interval"))),
+            (twice, format!("{} something else than the one before of the same time", says(twice, "look"))),
+            (
+                overlaps,
+                format!(
+                    "{} before the end of the one before, and {others} of the same time {} other bytes: what they count is added up",
+                    if overlaps == 1 { "1 interval begins".into() } else { format!("{overlaps} intervals begin") },
+                    if others == 1 { "has" } else { "have" }
+                ),
+            ),
+        ];
+        let mixed: Vec<String> = mixed.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
+        say(
+            "mixed_sources",
+            Level::Doubt,
+            &Cases { count: resets + twice + overlaps, ..Cases::default() },
+            None,
+            mixed.join("; "),
+            "two sources, or several queues, are mixed under one name: give each its own port, or one of them alone",
         );
         let (back, farthest) = self.port.back();
         say(
@@ -560,6 +598,11 @@ impl CounterReport {
         }
         found
     }
+}
+
+/// `1 look says`, `2 looks say`.
+fn says(n: u64, what: &str) -> String {
+    format!("{} {}", count(n, what), if n == 1 { "says" } else { "say" })
 }
 
 /// A burst in words.

@@ -11,6 +11,8 @@ pub enum Step {
     Reset,
     /// The counter may have wrapped more than once: what was counted is unknown.
     Rollover,
+    /// A counter of 64 bits fell as one of 32 bits wraps: what was counted is unknown.
+    Narrow,
 }
 
 /// A running total of up to 64 bits.
@@ -52,10 +54,19 @@ impl Running {
         };
         if wraps {
             Step::By(by)
+        } else if bits == 64 && is_narrow(last, value, most) {
+            Step::Narrow
         } else {
             Step::Reset
         }
     }
+}
+
+/// True if a fall is that of a counter of 32 bits near the end of its range, by no more than can have been counted.
+#[cold]
+fn is_narrow(last: u64, value: u64, most: Option<u64>) -> bool {
+    let near = last < OF_32 && last > OF_32 / 4 * 3 && value <= OF_32 / 4;
+    near && most.is_none_or(|most| value + OF_32 - last <= most)
 }
 
 #[cfg(test)]
@@ -76,7 +87,9 @@ mod tests {
         // From the middle of the range nothing wraps.
         assert_eq!(after(&[OF_32 / 2, 20], None, None)[1], Step::Reset);
         assert_eq!(after(&[OF_32 * 5, 20], None, None)[1], Step::Reset, "a counter of 64 bits");
-        assert_eq!(after(&[OF_32 - 10, 20], Some(64), None)[1], Step::Reset, "64 bits do not wrap there");
+        assert_eq!(after(&[OF_32 - 10, 20], Some(64), None)[1], Step::Narrow, "64 bits do not wrap there");
+        assert_eq!(after(&[OF_32 - 10, 20], Some(64), Some(29))[1], Step::Reset, "more than can have been");
+        assert_eq!(after(&[OF_32 + 10, 20], Some(64), None)[1], Step::Reset);
         assert_eq!(after(&[65_535, 2], Some(16), None)[1], Step::By(3));
     }
 

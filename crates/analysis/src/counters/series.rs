@@ -250,7 +250,7 @@ impl Series {
             (look.dropped, None, &mut interval.dropped),
             (look.marked, frames, &mut interval.marked),
         ];
-        let (mut state, mut began) = (State::Known, false);
+        let (mut state, mut began, mut narrow) = (State::Known, false, false);
         let bytes_begin = look.sent.is_some() && !self.totals[0].has_begun();
         for (place, (running, (value, most, out))) in self.totals.iter_mut().zip(counters).enumerate() {
             match value {
@@ -275,6 +275,7 @@ impl Series {
                         // Packets only say how much the bytes took on the wire.
                         _ if place == PACKETS => {}
                         Step::Reset => state = State::Reset,
+                        Step::Narrow => (state, narrow) = (State::Reset, true),
                         Step::Rollover if state != State::Reset => state = State::Rollover,
                         Step::Rollover => {}
                     }
@@ -300,7 +301,7 @@ impl Series {
                 usual => usual + (distance - usual) / 4,
             };
         }
-        interval.state = state;
+        (interval.state, interval.narrow) = (state, narrow);
         [gap, Some(interval)]
     }
 }

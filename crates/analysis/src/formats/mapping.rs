@@ -4,7 +4,8 @@ mod unit;
 
 pub use unit::Unit;
 
-use crate::input::number::DATES;
+use crate::checks::Level;
+use crate::input::number::{from_date, from_text, DATES};
 use crate::input::problem::{did_you_mean, listed, shortened, Problem, Problems};
 use unit::{example, units, Said, SECONDS};
 
@@ -464,6 +465,14 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
         (Role::Time, None) => match column.declared.or_else(|| time_unit(column)) {
             Some(unit) => unit,
             None => {
+                if let Some(date) = column.first.as_deref().filter(|first| is_other_date(first)) {
+                    let problem = Problem::new("is no date of a form that is read").column("time").value(date);
+                    let problem =
+                        problem.accepted("2026-11-21 08:00:00.5, with the year first, in text; or a number and its unit");
+                    let why = "whether 03/04 is of March or of April is not guessed";
+                    problems.push(problem.suggestion(format!("{why}: write year, month and day, in this order")));
+                    return;
+                }
                 let accepted = Role::Time.accepted();
                 let problem =
                     Problem::new("has no unit, and neither its name nor its values show one").column("time").value(&column.name);
@@ -561,28 +570,29 @@ pub fn other_units<'a>(
 }
 
 /// Columns that are read as counters of bytes in another unit than their names say: their place among the columns, how they are read, what
-/// their names say, and the choice that reads them so.
+/// their names say, the choice that reads them so, and how grave it is.
 pub fn no_bytes<'a>(
     bound: &'a [Bound],
     name: impl Fn(usize) -> &'a str + 'a,
-) -> impl Iterator<Item = (usize, String, &'static str, String)> + 'a {
+) -> impl Iterator<Item = (usize, String, &'static str, String, Level)> + 'a {
     let counts = |bound: &&Bound| bound.role.is_in_bytes() || matches!(bound.role, Role::Packets | Role::Drops | Role::Marks);
     bound.iter().filter(counts).filter_map(move |bound| {
         let said = Said::of(&plain_name(name(bound.index)))?;
         if !bound.role.is_in_bytes() {
             let counted = matches!(bound.unit, Unit::Total | Unit::TotalOf(_) | Unit::Since);
             let choice = format!("{}={}:rate", bound.role.name(), name(bound.index));
-            return (said.is_rate() && counted).then(|| (bound.index, "a count".into(), "a rate", choice));
+            return (said.is_rate() && counted).then(|| (bound.index, "a count".into(), "a rate", choice, Level::Doubt));
         }
-        let choice = said.instead_of(bound.unit)?;
+        let (choice, near) = said.instead_of(bound.unit)?;
         let read = match bound.unit {
             Unit::Total | Unit::TotalOf(_) | Unit::Since => "bytes".into(),
             unit => unit.describe(bound.role),
         };
+        let level = if near { Level::Note } else { Level::Doubt };
         // `octets_rate` says bytes, and that they are those of a second.
         let is_counted = said.is_rate() && !matches!(bound.unit, Unit::Rate(_));
         let part = said.part.filter(|part| !is_counted || part.ends_with("bps")).unwrap_or("a rate");
-        Some((bound.index, read, part, format!("{}={}:{choice}", bound.role.name(), name(bound.index))))
+        Some((bound.index, read, part, format!("{}={}:{choice}", bound.role.name(), name(bound.index)), level))
     })
 }
 
@@ -710,6 +720,12 @@ fn suffix_unit(role: Role, name: &str) -> (String, Option<Unit>) {
     (lower, None)
 }
 
+/// True for a text that seems to be a date or a time of day, and no number.
+fn is_other_date(text: &str) -> bool {
+    let parts = text.split(['/', '-', '.', ':', ' ']).filter(|part| part.bytes().any(|byte| byte.is_ascii_digit()));
+    parts.count() >= 3 && from_text(text.as_bytes(), 1).is_err()
+}
+
 /// Unit of a time column for which none is given: by its name, or because only one unit makes its first value a time of the years
 /// from 2001 to 2100.
 fn time_unit(column: &Column) -> Option<Unit> {
@@ -717,10 +733,10 @@ fn time_unit(column: &Column) -> Option<Unit> {
         return Some(unit);
     }
     let first = column.first.as_deref()?;
-    if crate::input::number::from_date(first.as_bytes()).is_ok() {
+    if from_date(first.as_bytes()).is_ok() {
         return Some(Unit::Iso);
     }
-    let digits = crate::input::number::from_text(first.as_bytes(), 1).ok()?;
+    let digits = from_text(first.as_bytes(), 1).ok()?;
     [("s", 1), ("ms", 1_000), ("us", 1_000_000), ("ns", 1_000_000_000), ("ps", 1_000_000_000_000_u128)]
         .into_iter()
         .find(|(_, per_second)| u64::try_from(digits / per_second).is_ok_and(|seconds| DATES.contains(&seconds)))

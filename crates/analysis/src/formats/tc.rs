@@ -34,11 +34,11 @@ const NAMED: usize = 5;
 /// Output of `tc -s -j qdisc`.
 pub struct Tc;
 
-/// The text behind a first line that is a time.
+/// The text behind a first line that is a time, or stands where one should.
 fn behind_time(text: &[u8]) -> &[u8] {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
     let Some(end) = text.iter().position(|b| *b == b'\n') else { return text };
-    if text.starts_with(b"[") || time_of(text[..end].trim_ascii()).is_none() {
+    if text.starts_with(b"[") {
         return text;
     }
     text[end..].trim_ascii_start()
@@ -93,6 +93,7 @@ impl OpenRows for TcFile {
             sent: Vec::new(),
             latest: Time::ZERO,
             back: (0, Span::ZERO),
+            over: (0, None),
             ports: 0,
             looks: 0,
         }))
@@ -198,9 +199,9 @@ impl Documents {
                 if !first.is_empty() && !first.starts_with(b"[") {
                     let Some(found) = time_of(first) else {
                         let problem = self.problem("is neither a time nor a list of qdiscs", self.line);
-                        let problem = problem.value(String::from_utf8_lossy(first));
+                        let problem = problem.value(String::from_utf8_lossy(&first[..first.len().min(80)]));
                         return Err(
-                            problem.accepted("the output of date +%s.%N, or a date, before each output of tc -s -j qdisc")
+                            problem.accepted("the output of date +%s.%N, or of date -Ins, before each output of tc -s -j qdisc")
                         );
                     };
                     time = Some(found);
@@ -248,6 +249,8 @@ struct Looks {
     /// Time of the latest document; and documents behind it that are earlier, and by how much at most.
     latest: Time,
     back: (u64, Span),
+    /// Queues longer than their bfifo may be, and the longest in words.
+    over: (u64, Option<(u64, String)>),
     ports: usize,
     looks: u64,
 }
@@ -342,6 +345,14 @@ impl Looks {
                 let problem = wrong("has a qdisc without a backlog in bytes", &self.documents).value(name);
                 return Err(problem.suggestion("tc prints it with -s: tc -s -j qdisc").into());
             };
+            // A bfifo takes no packet beyond its limit of bytes; other limits are of packets.
+            if let Some(limit) = qdisc["options"]["limit"].as_u64().filter(|limit| kind == "bfifo" && queue > *limit) {
+                self.over.0 += 1;
+                if self.over.1.as_ref().is_none_or(|(longest, _)| queue > *longest) {
+                    let (long, limit) = (size(queue as f64), size(limit as f64));
+                    self.over.1 = Some((queue, format!("{long} at {}, in {name} with a limit of {limit}", span(time.ps()))));
+                }
+            }
             let port = context.ports.index(name.as_bytes())?;
             let mut record = Record { time, queue, frame: 0, flow: NO_FLOW, flags: SAMPLE | NO_DATA };
             let row = u32::try_from(document.line - 1 - batch.first_row).unwrap_or(u32::MAX);
@@ -429,6 +440,17 @@ impl TraceReader for Looks {
         }
         if let Some(rate) = context.rate {
             context.findings.extend(busy.iter().filter_map(|sent| sent.finding(rate)));
+        }
+        if let (over, Some((longest, words))) = (self.over.0, &self.over.1) {
+            context.findings.push(Finding {
+                code: "queue_above_buffer",
+                level: Level::Doubt,
+                place: file.clone(),
+                count: over,
+                bytes: Some(*longest),
+                words: format!("{} with a queue longer than the buffer: {words}", count(over, "look")),
+                hint: "backlog or limit is of another qdisc, or was changed by what wrote the file".into(),
+            });
         }
         let (back, farthest) = self.back;
         if back > 0 {

@@ -4,16 +4,16 @@
 use super::align::{float, Alignment};
 use super::coarse::Way;
 use super::identity::{spread, Match, Seen};
-use super::idle::Apart;
+use super::idle::{Apart, Idle, Stood, SLOWER};
 use super::reader::Left;
 use super::report::{Sums, OFF};
 use super::side::Passed;
 use super::Pair;
 use crate::capture::frame_checks::{lost, GRAVE};
-use crate::capture::FlowKey;
+use crate::capture::{Connections, FlowKey};
 use crate::checks::records::coarse;
 use crate::checks::{Finding, Level};
-use crate::display::{count, rate as rate_of, span};
+use crate::display::{count, rate as rate_of, size, span};
 use fanin_units::{BitRate, Span, BPS};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,12 +33,21 @@ const PARTS: usize = 3;
 const AGREE: f64 = 2e7;
 /// Shortest step that is said [ps].
 const STEP: f64 = 1e8;
+/// Difference of two clocks below which they are one [ps], and the most by which they drift apart. Source: IEEE 802.3 §40.6.1.2.6, 100 ppm.
+const NEAR: u128 = 100_000_000;
+const TOLERANCE: f64 = 1e-4;
 /// Share of packets that a device on the way may change against the rules.
 const AGAINST: f64 = 0.01;
 /// Number of gaps by which a share is judged, its least distance from none in standard errors, and its least value that matters.
 const GAPS: f64 = 8.0;
 const SURE: f64 = 4.0;
 const MATTERS: f64 = 0.05;
+/// Packets that are no drops from which that is said, and their share of what never came out.
+const SOME: u64 = 2;
+const FALSE: f64 = 0.01;
+/// Protocol whose data comes again when it was dropped, and the most bytes of its headers in a frame over IPv4.
+const TCP: u8 = 6;
+const HEADERS: u32 = 14 + 4 + 20 + 32 + 4;
 /// Packets in a row that show a speed; shares of the speed given above which it is wrong, and below which it is doubted.
 const ROW: u64 = 64;
 const ABOVE: f64 = 1.05;
@@ -61,11 +70,19 @@ pub struct Known {
     lately: Vec<Option<FlowKey>>,
     before: BTreeSet<FlowKey>,
     behind_only: BTreeMap<FlowKey, u64>,
+    /// Packets of TCP with data that never came out, and the bytes of these, by flow.
+    dropped: BTreeMap<FlowKey, (u64, u64)>,
 }
 
 impl Known {
     pub fn new(matching: Match) -> Known {
-        Known { matching, lately: vec![None; LATELY], before: BTreeSet::new(), behind_only: BTreeMap::new() }
+        Known {
+            matching,
+            lately: vec![None; LATELY],
+            before: BTreeSet::new(),
+            behind_only: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+        }
     }
 
     /// Notes a packet of a flow that was captured before.
@@ -99,6 +116,24 @@ impl Known {
         if self.behind_only.len() < FLOWS || self.behind_only.contains_key(&flow) {
             *self.behind_only.entry(flow).or_default() += 1;
         }
+    }
+
+    /// Notes a packet with data that never came out.
+    pub fn dropped(&mut self, flow: &FlowKey, bytes: u32) {
+        if flow.2 == TCP && (self.dropped.len() < FLOWS || self.dropped.contains_key(flow)) {
+            let (packets, payload) = self.dropped.entry(*flow).or_default();
+            let headers = if flow.0.is_ipv6() { HEADERS + 20 } else { HEADERS };
+            (*packets, *payload) = (*packets + 1, *payload + u64::from(bytes.saturating_sub(headers)));
+        }
+    }
+
+    /// Number of packets, at least, that never came out and whose bytes were acknowledged, though they did not come again.
+    fn acknowledged(&self, connections: &Connections) -> u64 {
+        let of = |(flow, (packets, payload)): (&FlowKey, &(u64, u64))| {
+            let missing = payload.saturating_sub(connections.again(flow)?);
+            Some((missing as f64 / (*payload).max(1) as f64 * *packets as f64) as u64)
+        };
+        self.dropped.iter().filter_map(of).sum()
     }
 
     /// Number of packets that came past the capture before, as others of their flows are in it.
@@ -196,10 +231,10 @@ impl Checks {
         }
     }
 
-    fn lost_behind(&self, dropped: u64) -> Option<Finding> {
+    fn lost_behind(&self, dropped: u64, acknowledged: u64) -> Option<Finding> {
         let sent = libm::round(self.sent()) as u64;
-        let some = (sent + self.at_empty).min(dropped);
-        if some as f64 <= dropped as f64 * MATTERS {
+        let some = (sent + self.at_empty).max(acknowledged).min(dropped);
+        if some < SOME || some as f64 <= dropped as f64 * FALSE {
             return None;
         }
         let mut why = Vec::new();
@@ -209,6 +244,9 @@ impl Checks {
         if self.at_empty > 0 {
             why.push(format!("{} found nothing waiting, where no queue is full", self.at_empty));
         }
+        if acknowledged > 0 {
+            why.push(format!("{acknowledged} were acknowledged and never came again, so they arrived"));
+        }
         Some(Finding {
             code: "lost_behind",
             level: if 2 * some > dropped { Level::Wrong } else { Level::Doubt },
@@ -216,7 +254,7 @@ impl Checks {
             count: some,
             bytes: None,
             words: format!(
-                "{some} of the {} that never came out are no drops of this port: {}",
+                "at least {some} of the {} that never came out are no drops of this port: {}",
                 count(dropped, "packet"),
                 why.join("; ")
             ),
@@ -305,7 +343,7 @@ impl Checks {
     pub fn findings(
         &self,
         names: [&[String]; 2],
-        (pair, sums, known, apart): (&Pair, &Sums, &Known, Option<Apart>),
+        (pair, sums, known, idle): (&Pair, &Sums, &Known, &Idle),
         passed: [&Passed; 2],
         findings: &mut Vec<Finding>,
     ) {
@@ -316,27 +354,38 @@ impl Checks {
         // Of captures that are swapped, the rest follows.
         let whole = swapped.is_none();
         let missed = known.missed();
+        // What came again may have been among what the capture before lost.
+        let acknowledged = if missed == 0 { known.acknowledged(&pair.connections) } else { 0 };
         let rest = || {
+            let slower = sums.busy_wire as f64 * BPS < SLOWER * alignment.rate * sums.busy_time as f64;
+            let (apart, stood) = (idle.apart(), idle.stood(sums.peak, slower));
+            let clocks = stepped(alignment, sums, apart).or_else(|| unsteady(apart)).or_else(|| unknown(alignment, sums, idle));
+            let groups = grouped(alignment, sums, stood);
+            let off = stood.filter(|_| clocks.is_none() && groups.is_none()).map(stands);
             [
                 pair.rate.and_then(|given| speed(given, sums)),
                 lost_before(missed, sums),
                 other_ingress(missed, sums),
-                stepped(alignment, sums, apart).or_else(|| unsteady(apart)),
+                clocks,
                 self.flow_order(sums),
-                grouped(alignment, sums),
+                groups,
+                off,
             ]
         };
-        let rest = if whole { rest() } else { [const { None }; 6] };
-        let of_both = [swapped, indistinct(sums, passed), self.lost_behind(sums.dropped)].into_iter().chain(rest);
+        let rest = if whole { rest() } else { [const { None }; 7] };
+        let of_both = [swapped, indistinct(sums, passed), self.lost_behind(sums.dropped, acknowledged)].into_iter().chain(rest);
         findings.extend(of_both.flatten().map(|finding| Finding { place: both.clone(), ..finding }));
         for (place, passed) in [before, behind].iter().zip(passed) {
             let packets = passed.checks.frames();
             passed.checks.findings(place, passed.snap, findings);
             findings.extend(lost(place, passed.lost, packets));
             findings.extend(disorder(place, passed, packets));
-            let rate = BitRate(alignment.rate as u64);
-            let tick = passed.grain.step().map(Span::from_ps).filter(|_| rate.bps() > 0);
-            findings.extend(tick.and_then(|tick| coarse(tick, rate, place)));
+            let tick = passed.grain.step().map(Span::from_ps);
+            // Where no gap shows a speed, so many packets leave in a step at least.
+            let least = |tick: Span| (ROW * 64) as f64 * BPS / tick.ps() as f64;
+            let rate =
+                |tick| Some(alignment.rate).filter(|rate| *rate > 0.0 || sums.matched < ROW).unwrap_or_else(|| least(tick));
+            findings.extend(tick.and_then(|tick| coarse(tick, BitRate(rate(tick) as u64), place)));
         }
     }
 }
@@ -478,7 +527,7 @@ fn stepped(alignment: &Alignment, sums: &Sums, apart: Option<Apart>) -> Option<F
 }
 
 /// Finding about packets that leave together, as no line sends them.
-fn grouped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
+fn grouped(alignment: &Alignment, sums: &Sums, stood: Option<Stood>) -> Option<Finding> {
     let share = sums.together as f64 / sums.busy.max(1) as f64;
     let tick = alignment.tick.unwrap_or(0) as f64;
     let frame = sums.busy_bytes as f64 / sums.busy.max(1) as f64 * BPS / alignment.rate.max(1.0);
@@ -495,9 +544,10 @@ fn grouped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
         bytes: None,
         words: format!(
             "{:.0} % of the packets that left right behind another did so in less than a quarter of the time that it takes on the wire, in groups \
-             {} apart: if stamps behind are given to groups (interrupt coalescing), waits are off by as much; a shaper that lets groups go does so",
+             {} apart: if stamps behind are given to groups (interrupt coalescing), waits are off by as much; a shaper that lets groups go does so{}",
             100.0 * share,
-            span(u64::try_from(between).unwrap_or(u64::MAX))
+            span(u64::try_from(between).unwrap_or(u64::MAX)),
+            stood.map(|stood| format!("; {}", stood.words())).unwrap_or_default()
         ),
         hint: "turn coalescing off where the capture behind is taken (ethtool -C IF rx-usecs 0), or stamp in hardware".into(),
     })
@@ -516,6 +566,45 @@ fn unsteady(apart: Option<Apart>) -> Option<Finding> {
         hint: "stamp both captures by one clock (one host, or PTP); or analyse shorter parts of the time (--start, --stop)"
             .into(),
     })
+}
+
+/// Finding about two clocks whose drift nothing shows, where it may matter.
+fn unknown(alignment: &Alignment, sums: &Sums, idle: &Idle) -> Option<Finding> {
+    let time = float(alignment.behind.1 - alignment.behind.0) * TOLERANCE;
+    let bytes = time * alignment.rate / BPS;
+    let two = alignment.offset().unsigned_abs() > NEAR;
+    let matters = idle.matters(bytes, sums.peak);
+    (two && !alignment.drift_seen && !idle.covers() && matters).then(|| Finding {
+        code: "unknown_drift",
+        level: Level::Doubt,
+        place: String::new(),
+        count: 1,
+        bytes: Some(bytes as u64),
+        words: format!(
+            "two clocks stamped the captures, and too few packets found the port idle to see their drift: 100 ppm, as Ethernet allows, are {} \
+             over the whole time, by which waits may be off, and the queue by {}",
+            span(time as u64),
+            size(bytes)
+        ),
+        hint: "stamp both captures by one clock (one host, or PTP); or capture until the port is idle again and again".into(),
+    })
+}
+
+/// Finding about packets that seem to stand before an idle port.
+fn stands(stood: Stood) -> Finding {
+    Finding {
+        code: "idle_waits",
+        level: Level::Doubt,
+        place: String::new(),
+        count: stood.packets,
+        bytes: Some(stood.bytes as u64),
+        words: format!(
+            "{}: stamps or clocks are off by as much, unless the port pauses, wakes up slowly, or sends what was not captured",
+            stood.words()
+        ),
+        hint: "turn coalescing off where captures are taken (ethtool -C IF rx-usecs 0), or stamp both in hardware by one clock"
+            .into(),
+    }
 }
 
 /// Finding about packets that were captured later than they were stamped, by more places than are put in order.

@@ -103,6 +103,12 @@ impl Flows {
         !std::mem::replace(&mut self.slots[at as usize].asked, true)
     }
 
+    /// Key of a flow.
+    #[inline]
+    pub fn key(&self, at: u32) -> &FlowKey {
+        &self.slots[at as usize].key
+    }
+
     /// Receiver of a flow's packets, as a number.
     #[inline]
     pub fn receiver(&self, at: u32) -> u64 {

@@ -176,7 +176,7 @@ impl Port {
             waits: Waits::default(),
             checks: Checks::default(),
             known: Known::new(pair.coarse.matching),
-            idle: Idle::new(pair.alignment.behind, pair.alignment.tick),
+            idle: Idle::new(pair.alignment.behind, pair.alignment.tick, pair.pace(), pair.overhead),
             byte: pair.pace(),
             window: (NEVER, -NEVER),
             latest: NEVER,
@@ -241,9 +241,7 @@ impl Port {
         if let Some(late) = self.flows.left(what.flow, arrived) {
             self.checks.behind_own_flow(late);
         }
-        if let Some(previous) = self.previous {
-            self.idle.leaves(previous, left, self.byte);
-        }
+        self.idle.leaves(left);
         self.sums.marked += u64::from(what.marked);
         self.checks.unmarked += u64::from(was_marked && !seen.marked);
         self.checks.risen += u64::from(seen.ttl > what.ttl);
@@ -301,6 +299,7 @@ impl Port {
         let arrival = Arrival { flow, bytes: seen.bytes, marked: false, ttl: seen.ttl, has_data: seen.has_data };
         self.strangers.push_back(Stranger { time, left, arrival });
         let left = Left { arrived: time, left, bytes: seen.bytes };
+        self.idle.stranger(left);
         if self.counts(time) {
             self.sums.only_behind += 1;
             self.sums.only_behind_bytes += u64::from(seen.bytes);
@@ -373,6 +372,7 @@ impl Port {
         batch: &mut Batch,
     ) -> Result<(), Problems> {
         let queue = self.queue.at(time);
+        self.sums.peak = self.sums.peak.max(queue);
         let late = |_: NumberError| {
             let file = &self.pair.files.before[0].file.path;
             Problem::new("is before the start of the trace, or more than 106 days after it")
@@ -409,6 +409,9 @@ impl Port {
             if self.counts(time) {
                 self.sums.dropped += 1;
                 self.checks.at_empty += u64::from(queue == 0);
+                if arrival.has_data && connections.acknowledged() {
+                    self.known.dropped(self.flows.key(arrival.flow), arrival.bytes);
+                }
                 self.waits.dropped(flow);
             }
         }
@@ -481,7 +484,7 @@ impl Port {
         let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), &self.sums, passed, waiting);
         let names = [report.before.as_slice(), report.behind.as_slice()];
         let mut findings = Vec::new();
-        self.checks.findings(names, (pair, &self.sums, &self.known, self.idle.apart()), passed, &mut findings);
+        self.checks.findings(names, (pair, &self.sums, &self.known, &self.idle), passed, &mut findings);
         let swapped = findings.iter().any(|finding| finding.code == "swapped");
         report.judge(pair.rate, passed, self.waits.never_left(), swapped);
         context.findings.append(&mut findings);

@@ -104,6 +104,8 @@ pub struct Sums {
     pub pairs: [f64; 4],
     pub first: Option<i128>,
     pub last: i128,
+    /// The largest queue [bytes].
+    pub peak: u64,
 }
 
 /// Parts are idle where the least wait is below this [ps].
@@ -168,86 +170,86 @@ impl PairReport {
 
     /// Says how far the report can be trusted. `swapped`: the sides are, and that is why packets are missing on one of them.
     pub fn judge(&mut self, given: Option<BitRate>, passed: [&Passed; 2], never_left: (u64, u64), swapped: bool) {
-        let out = self.matched + self.only_behind;
-        let short = |x: f64| format!("{x:.2}").trim_end_matches('0').trim_end_matches('.').to_string();
-        let percent = |share: f64| short(share * 100.0);
-        let ns = self.clock.offset_ns;
         let mut notes = vec![format!(
             "{} of {} behind the port {} found before it ({} %); {} never came out",
             self.matched,
-            count(out, "packet"),
-            was(out),
+            count(self.out(), "packet"),
+            was(self.out()),
             percent(self.share_behind),
             count(self.dropped, "packet")
         )];
-        let shown = Span::from_ps((ns.abs() * 1e3) as u64);
-        let drift = match self.clock.drift_ppm {
-            Some(0.0) => "no drift".to_string(),
-            Some(ppm) => format!("a drift of {ppm:+.3} ppm"),
-            None => "drift unknown".to_string(),
-        };
-        notes.push(format!(
-            "clocks were aligned by the least delay of all packets: {}{shown}, {drift}",
-            if ns < 0.0 { "-" } else { "" }
-        ));
-        if self.clock.behind_at_end {
-            notes.push("times behind are those of frames' ends: what a frame takes on the wire is no wait".into());
+        notes.extend(self.clock.words());
+        notes.extend(self.matched_by.words().map(String::from));
+        notes.extend(self.speed(given, swapped));
+        notes.extend(self.strangers().filter(|_| !swapped));
+        notes.extend(self.without_queue());
+        notes.extend(self.order());
+        notes.extend(self.astray(never_left).filter(|_| !swapped));
+        for (side, passed) in ["before", "behind"].into_iter().zip(passed) {
+            notes.extend(tunnels_note(&passed.tunnels).map(|note| format!("{side} the port, {note}")));
         }
-        let two_clocks = ns.abs() > ONE_CLOCK || self.clock.drift_ppm.is_some_and(|ppm| ppm != 0.0);
-        if two_clocks && self.clock.idle_parts < 0.5 {
-            notes.push(format!(
-                "in {} % of the time some packet passed without waiting: a drift of the clocks would not show in the rest",
-                percent(self.clock.idle_parts)
-            ));
+        notes.extend(self.left_out.words());
+        notes.extend(passed.iter().flat_map(|passed| passed.truncated.iter().cloned()));
+        self.notes = notes;
+    }
+
+    /// Number of packets that came out.
+    fn out(&self) -> u64 {
+        self.matched + self.only_behind
+    }
+
+    /// Notes on the speed of the port, and on what of the `given` one is not used.
+    fn speed(&self, given: Option<BitRate>, swapped: bool) -> Vec<String> {
+        let Some((frames, wire)) = self.busy_bps.zip(self.busy_wire_bps) else { return Vec::new() };
+        let mut notes = vec![format!(
+            "the port sent {} Mb/s of frames while packets waited ({} Mb/s on the wire), in {} % of the time",
+            short(frames / 1e6),
+            short(wire / 1e6),
+            percent(self.busy_share.unwrap_or(0.0))
+        )];
+        let share = given.map_or(1.0, |rate| wire / rate.bps() as f64);
+        if share < 1.0 - OFF && !swapped {
+            let why = "other traffic that was not captured, pauses, or a shaper took the rest";
+            notes.push(format!("that is {} % of the speed given: {why}", percent(share)));
         }
-        match self.matched_by {
-            Match::Flow => {}
-            Match::InnerFlow => notes.push(
-                "tunnels end at the port, or go on with another number (VNI, key of GRE): packets were matched without it, so those of tenants with equal addresses are not told apart".into(),
-            ),
-            Match::Ports => notes.push("addresses are rewritten at the port (NAT): packets were matched without them".into()),
-            Match::Contents => {
-                notes.push("addresses and ports are rewritten at the port (NAT): packets were matched without them".into());
-            }
-        }
-        if let (Some(frames), Some(wire)) = (self.busy_bps, self.busy_wire_bps) {
-            notes.push(format!(
-                "the port sent {} Mb/s of frames while packets waited ({} Mb/s on the wire), in {} % of the time",
-                short(frames / 1e6),
-                short(wire / 1e6),
-                percent(self.busy_share.unwrap_or(0.0))
-            ));
-            let share = given.map_or(1.0, |rate| wire / rate.bps() as f64);
-            if share < 1.0 - OFF && !swapped {
-                let why = "other traffic that was not captured, pauses, or a shaper took the rest";
-                notes.push(format!("that is {} % of the speed given: {why}", percent(share)));
-            }
-        }
-        if self.only_behind > 0 && !swapped {
-            notes.push(format!(
+        notes
+    }
+
+    /// Note on packets that were captured behind only.
+    fn strangers(&self) -> Option<String> {
+        (self.only_behind > 0).then(|| {
+            format!(
                 "{} behind the port ({}) {} not captured before it: another way led there, or the capture missed some; in the queue \
                  each stands as long as the packet in front of it, so the queue may be off by as much",
                 count(self.only_behind, "packet"),
                 size(self.only_behind_bytes as f64),
                 was(self.only_behind)
-            ));
-        }
-        if let Some(longest) =
-            self.waiting.as_ref().map(|w| w.max_ps).filter(|longest| self.matched >= 1_000 && *longest < NO_QUEUE)
-        {
-            notes.push(format!(
+            )
+        })
+    }
+
+    /// Note on captures between which no queue stood.
+    fn without_queue(&self) -> Option<String> {
+        let longest = self.waiting.as_ref().map(|w| w.max_ps)?;
+        (self.matched >= 1_000 && longest < NO_QUEUE).then(|| {
+            format!(
                 "no packet took more than {} longer than another between both captures: no queue stood there; if one was expected, \
                  check where they were taken",
                 span(longest)
-            ));
-        }
+            )
+        })
+    }
+
+    /// Notes on packets that leave before they arrive, and after later ones.
+    fn order(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         if self.negative > 0 {
             let most = Span::from_ps(self.most_negative_ps);
             let packets = count(self.negative, "packet");
             notes.push(format!("{packets} came out before going in, by up to {most}: such a wait counts as 0"));
         }
         if self.overtaken > 0 {
-            let share = self.overtaken as f64 / out.max(1) as f64;
+            let share = self.overtaken as f64 / self.out().max(1) as f64;
             let why = if share > SEVERAL {
                 "the port may have several queues (classes, one for each flow), and then culprits are not certain"
             } else {
@@ -256,21 +258,69 @@ impl PairReport {
             let packets = count(self.overtaken, "packet");
             notes.push(format!("{packets} ({} %) left after one that had arrived later: {why}", percent(share)));
         }
-        if never_left.0 > 0 && self.dropped > 0 && !swapped {
-            notes.push(format!(
+        notes
+    }
+
+    /// Note on drops that may have gone another way: flows none of whose packets left, and packets of these.
+    fn astray(&self, (flows, packets): (u64, u64)) -> Option<String> {
+        (flows > 0 && self.dropped > 0).then(|| {
+            format!(
                 "{} of {} {} of {} of which no packet came out: these may have gone another way",
-                never_left.1,
+                packets,
                 count(self.dropped, "drop"),
-                if never_left.1 == 1 { "is" } else { "are" },
-                count(never_left.0, "flow")
+                if packets == 1 { "is" } else { "are" },
+                count(flows, "flow")
+            )
+        })
+    }
+}
+
+fn short(x: f64) -> String {
+    format!("{x:.2}").trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+fn percent(share: f64) -> String {
+    short(share * 100.0)
+}
+
+impl ClockReport {
+    fn words(&self) -> Vec<String> {
+        let ns = self.offset_ns;
+        let shown = Span::from_ps((ns.abs() * 1e3) as u64);
+        let drift = match self.drift_ppm {
+            Some(0.0) => "no drift".to_string(),
+            Some(ppm) => format!("a drift of {ppm:+.3} ppm"),
+            None => "drift unknown".to_string(),
+        };
+        let mut notes = vec![format!(
+            "clocks were aligned by the least delay of all packets: {}{shown}, {drift}",
+            if ns < 0.0 { "-" } else { "" }
+        )];
+        if self.behind_at_end {
+            notes.push("times behind are those of frames' ends: what a frame takes on the wire is no wait".into());
+        }
+        let two_clocks = ns.abs() > ONE_CLOCK || self.drift_ppm.is_some_and(|ppm| ppm != 0.0);
+        if two_clocks && self.idle_parts < 0.5 {
+            notes.push(format!(
+                "in {} % of the time some packet passed without waiting: a drift of the clocks would not show in the rest",
+                percent(self.idle_parts)
             ));
         }
-        for (side, passed) in ["before", "behind"].into_iter().zip(passed) {
-            notes.extend(tunnels_note(&passed.tunnels).map(|note| format!("{side} the port, {note}")));
+        notes
+    }
+}
+
+impl Match {
+    /// Note on what packets were matched without.
+    fn words(self) -> Option<&'static str> {
+        match self {
+            Match::Flow => None,
+            Match::InnerFlow => Some(
+                "tunnels end at the port, or go on with another number (VNI, key of GRE): packets were matched without it, so those of tenants with equal addresses are not told apart",
+            ),
+            Match::Ports => Some("addresses are rewritten at the port (NAT): packets were matched without them"),
+            Match::Contents => Some("addresses and ports are rewritten at the port (NAT): packets were matched without them"),
         }
-        notes.extend(self.left_out.words());
-        notes.extend(passed.iter().flat_map(|passed| passed.truncated.iter().cloned()));
-        self.notes = notes;
     }
 }
 

@@ -33,6 +33,7 @@ struct Packet {
     seq: u32,
     payload: u16,
     stamp: u32,
+    ack: u32,
     marked: bool,
     back: bool,
 }
@@ -80,7 +81,8 @@ impl Packet {
             bytes.extend([0; 12]);
         } else {
             bytes.extend(self.seq.to_be_bytes());
-            bytes.extend([0, 0, 0, 1, 0x80, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10]);
+            bytes.extend(self.ack.to_be_bytes());
+            bytes.extend([0x80, 0x10, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10]);
             bytes.extend(self.stamp.to_be_bytes());
             bytes.extend([0; 4]);
         }
@@ -160,6 +162,7 @@ fn arrivals(count: usize, seed: u64, change: impl Fn(usize, &mut Packet)) -> Vec
             seq: seq.wrapping_mul(1_448),
             payload,
             stamp: (now / 1_000_000) as u32,
+            ack: 1,
             marked: false,
             back: false,
         };

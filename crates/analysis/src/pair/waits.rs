@@ -53,10 +53,49 @@ struct Tally {
     max: u64,
 }
 
+/// Number of times by their length.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    counts: Vec<u64>,
+    count: u64,
+    max: u64,
+}
+
+impl Histogram {
+    #[inline]
+    pub fn add(&mut self, value: u64) {
+        let class = class(value);
+        if self.counts.len() <= class {
+            self.counts.resize(class + 1, 0);
+        }
+        self.counts[class] += 1;
+        (self.count, self.max) = (self.count + 1, self.max.max(value));
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The value that a share of all does not exceed.
+    pub fn at(&self, share: f64) -> u64 {
+        let rank = (libm::ceil(share * self.count as f64) as u64).max(1);
+        let mut below = 0;
+        for (class, count) in self.counts.iter().enumerate() {
+            if below + count >= rank {
+                let (low, high) = (edge(class), edge(class + 1));
+                let inside = (rank - below) as f64 / *count as f64;
+                return low.saturating_add((inside * (high - low) as f64) as u64).min(self.max);
+            }
+            below += count;
+        }
+        self.max
+    }
+}
+
 /// All waits of a port.
 #[derive(Debug, Default)]
 pub struct Waits {
-    counts: Vec<u64>,
+    counts: Histogram,
     all: Tally,
     max_at: u64,
     /// Flows in order of appearance; their places by number, and those of a few, each at the place that its number gives.
@@ -107,11 +146,7 @@ impl Waits {
     }
 
     pub fn add(&mut self, flow: u32, wait: u64, at: u64) {
-        let class = class(wait);
-        if self.counts.len() <= class {
-            self.counts.resize(class + 1, 0);
-        }
-        self.counts[class] += 1;
+        self.counts.add(wait);
         if wait > self.all.max || self.all.packets == 0 {
             self.max_at = at;
         }
@@ -139,20 +174,6 @@ impl Waits {
         never.fold((0, 0), |(flows, packets), (_, t)| (flows + 1, packets + t.dropped))
     }
 
-    fn at(&self, share: f64) -> u64 {
-        let rank = (libm::ceil(share * self.all.packets as f64) as u64).max(1);
-        let mut below = 0;
-        for (class, count) in self.counts.iter().enumerate() {
-            if below + count >= rank {
-                let (low, high) = (edge(class), edge(class + 1));
-                let inside = (rank - below) as f64 / *count as f64;
-                return low.saturating_add((inside * (high - low) as f64) as u64).min(self.all.max);
-            }
-            below += count;
-        }
-        self.all.max
-    }
-
     /// The report, with the `top` flows of the longest waits, and `all` flows if asked for.
     pub fn finish(&self, (top, all): (usize, bool), name: &dyn Fn(u32) -> String) -> Option<WaitReport> {
         if self.all.packets == 0 {
@@ -169,14 +190,14 @@ impl Waits {
             mean_ps: mean(t),
             max_ps: t.max,
         };
-        let coarse: Vec<u64> = self.counts.chunks(TOGETHER).map(|classes| classes.iter().sum()).collect();
+        let coarse: Vec<u64> = self.counts.counts.chunks(TOGETHER).map(|classes| classes.iter().sum()).collect();
         let first = coarse.iter().position(|n| *n > 0).unwrap_or(0);
         Some(WaitReport {
             packets: self.all.packets,
             mean_ps: mean(&self.all),
-            p50_ps: self.at(0.5),
-            p95_ps: self.at(0.95),
-            p99_ps: self.at(0.99),
+            p50_ps: self.counts.at(0.5),
+            p95_ps: self.counts.at(0.95),
+            p99_ps: self.counts.at(0.99),
             max_ps: self.all.max,
             max_at_ps: self.max_at,
             histogram: HistogramReport {

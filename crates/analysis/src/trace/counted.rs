@@ -1,6 +1,6 @@
 //! The analysis of a port: of its packets and samples of its queue, or of its counters.
 
-use crate::checks::records::missing_records;
+use crate::checks::records::{missing_records, other_speed, unseen_drops};
 use crate::checks::Finding;
 use crate::counters::{CounterReport, Reading};
 use crate::trace::order::Sink;
@@ -132,6 +132,8 @@ impl PortSink {
                 }
                 let packets = packets.unwrap_or_else(|| self.analyzer());
                 findings.extend(missing_records(packets.missing(), &self.name));
+                findings.extend(unseen_drops(packets.unseen_drops(), &self.name));
+                findings.extend(packets.speeds().and_then(|speeds| other_speed(speeds, &self.name)));
                 (packets.finish(), counted)
             }
         }

@@ -251,7 +251,14 @@ impl Lindley {
         } else if self.unsized_records > 0 {
             let what =
                 format!("{} of {} records have no size, by which the queue is calculated", self.unsized_records, self.records);
-            Some(Problem::new(what).column("buffer").value(self.buffer.to_string()))
+            let suggestion = "looks at a queue need no estimate: leave the buffer away";
+            let suggestion = match self.buffer {
+                Buffer::Bytes(bytes) => {
+                    format!("{suggestion}; fanin whatif is told how large it is by --set switch.buffer.per_port={}", Bytes(bytes))
+                }
+                _ => suggestion.into(),
+            };
+            Some(Problem::new(what).column("buffer").value(self.buffer.to_string()).suggestion(suggestion))
         } else {
             None
         };

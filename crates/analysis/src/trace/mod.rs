@@ -495,7 +495,7 @@ impl<S: Sink> Run<'_, S> {
         let names = context.ports.names();
         let counted = source.facts().shape == Shape::Counters;
         for name in &names[self.lanes.len()..] {
-            let lane = self.lane(name, counted, context)?;
+            let lane = self.lane(name, source.facts(), context)?;
             self.lanes.push(lane);
             let settings = self.settings(name);
             let (by_rate, table) = (self.by == By::Rate, source.facts().may_hold_totals);
@@ -578,11 +578,13 @@ impl<S: Sink> Run<'_, S> {
         settings
     }
 
-    fn lane(&self, name: &str, counted: bool, context: &Context) -> Result<Option<Lane<Estimated<S>>>, Problems> {
+    fn lane(&self, name: &str, facts: &Facts, context: &Context) -> Result<Option<Lane<Estimated<S>>>, Problems> {
         if !self.options.ports.is_empty() && !self.options.ports.iter().any(|p| p == name) {
             return Ok(None);
         }
-        let settings = self.settings(name);
+        let counted = facts.shape == Shape::Counters;
+        let mut settings = self.settings(name);
+        settings.held_to_rate = facts.may_hold_totals && !settings.rate_of_result && self.options.buffer.is_none();
         let problems: Problems = settings
             .problems()
             .into_iter()

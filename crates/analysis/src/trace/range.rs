@@ -15,6 +15,8 @@ const SOME: (f64, u64) = (1.1, 5);
 /// Drops that may have other explanations where no acknowledgment says what was still to come again: as a multiple of those that
 /// the file can explain, and as a share of all packets.
 const MANY: (f64, f64) = (2.0, 0.1);
+/// Share of the segments that may have come again for nothing.
+const NOTHING: f64 = 0.01;
 /// Share of a port's packets that must be of TCP, with data, for their numbers to speak of its drops.
 const MOSTLY: f64 = 0.8;
 
@@ -147,7 +149,9 @@ impl Estimate {
         if range.dropped_high as f64 > SOME.0 * (explained - c.unclear) as f64 + SOME.1 as f64 {
             return (Sure::Unchecked, format!("{said}, so fewer may have been dropped than it says"));
         }
-        if c.again as f64 > SOME.0 * range.dropped_high as f64 + SOME.1 as f64 {
+        // Where nothing was dropped by the estimate, a segment in a hundred may have come again for nothing.
+        let none = range.dropped_high == 0 && least as f64 > NOTHING * c.data_packets as f64;
+        if none || c.again as f64 > SOME.0 * range.dropped_high as f64 + SOME.1 as f64 {
             return (
                 Sure::Unchecked,
                 format!("{said}, so more may have been dropped than it says, or segments were sent again for nothing"),
@@ -261,6 +265,17 @@ mod tests {
             notes[0].contains(&format!("{drops} to {} segments came again (3 may only have been overtaken)", drops + 3)),
             "{notes:?}"
         );
+        // Nothing was dropped, and four of a thousand or of fifty came again.
+        for (again, of, sure) in [(4, 1_000, Sure::Confirmed), (4, 50, Sure::Unchecked)] {
+            let mut idle = Estimate::new(BitRate::from_gbps(1), Bytes(0), Buffer::Bytes(100_000), 0.01);
+            for i in 0..of {
+                let time = Time::from_ps(i * 16_000_000);
+                idle.take(&Record { time, queue: NO_QUEUE, frame: 1000, flow: NO_FLOW, flags: 0 });
+            }
+            let few = Confirmed { data_packets: of, ..confirmed(None, again, Some(0)).unwrap() };
+            let (report, notes, ..) = idle.finish(Some(few), "p");
+            assert_eq!((report.dropped, report.sure), (Some(0), sure), "{notes:?}");
+        }
         // Mostly no TCP.
         let few = Confirmed { data_packets: 100, ..confirmed(None, 3, Some(0)).unwrap() };
         assert_eq!(of(Some(few)).0, Sure::Unchecked);

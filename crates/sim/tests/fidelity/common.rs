@@ -13,9 +13,14 @@ pub const SECOND: f64 = 1e12;
 pub const FRAME: u64 = 1518;
 pub const WIRE: u64 = 1538;
 
+/// Number of cases of each property that `FANIN_SOAK=N` asks for.
+pub fn soak() -> Option<u32> {
+    std::env::var("FANIN_SOAK").ok().map(|text| text.parse().expect("FANIN_SOAK: a number of cases"))
+}
+
 /// Cases of a property: the same ones each time, or, with `FANIN_SOAK=N`, N others (`make soak`).
 pub fn property(cases: u32, seed: u64) -> Config {
-    let soak: Option<u32> = std::env::var("FANIN_SOAK").ok().map(|text| text.parse().expect("FANIN_SOAK: a number of cases"));
+    let soak = soak();
     Config {
         cases: soak.unwrap_or(cases),
         failure_persistence: None,

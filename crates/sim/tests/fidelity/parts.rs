@@ -1,5 +1,6 @@
 //! A run that is divided among parts, against the same run in one world.
 
+use crate::common::{property, soak};
 use crate::random::{classes, combined, fifo, Random};
 use fanin_scenario::Scenario;
 use fanin_sim::{
@@ -307,18 +308,22 @@ fn parts_do_not_meet_for_samples_of_an_idle_network() {
     }
 }
 
-/// Stops a run when it is asked for the third time.
-struct Impatient(u32);
+/// Stops a run when it is asked so often, or panics.
+struct Impatient {
+    asked: u32,
+    most: u32,
+    panics: bool,
+}
 
 impl Observer for Impatient {
     fn progress(&mut self, progress: &Progress) -> Control {
-        self.0 += 1;
-        assert!(self.0 == 1 || progress.totals.packet_hops > 0);
-        if self.0 < 3 {
-            Control::Continue
-        } else {
-            Control::Stop
+        self.asked += 1;
+        assert!(self.asked == 1 || progress.totals.packet_hops > 0);
+        if self.asked < self.most {
+            return Control::Continue;
         }
+        assert!(!self.panics, "on purpose");
+        Control::Stop
     }
     fn cost(&mut self) -> (f64, f64) {
         (0.0, 0.0)
@@ -328,8 +333,10 @@ impl Observer for Impatient {
 #[test]
 fn a_divided_run_is_stopped_by_its_observer_and_keeps_what_there_is() {
     let scenario = workload("W2-128", 0.2).expect("a workload").scenario;
-    for order in [Order::Shuffled(1), Order::Threads(2)] {
-        let (division, mut observer) = (Division::balanced(&scenario, 2), Impatient(0));
+    let threads = [(2, 1), (2, 3), (3, 2), (8, 5)].map(|(threads, most)| (Order::Threads(threads), most));
+    for (order, most) in [(Order::Shuffled(1), 3)].into_iter().chain(threads) {
+        let mut observer = Impatient { asked: 0, most, panics: false };
+        let division = Division::balanced(&scenario, if most == 3 { 2 } else { 8 });
         let stopped = run_parts(&scenario, &Destination::Memory, &division, order, &mut observer).expect("tables in memory");
         let (world, interrupted) = stopped.unwrap_or_else(|why| panic!("{order:?}: {why:?}"));
         assert!(interrupted, "{order:?}");
@@ -338,6 +345,85 @@ fn a_divided_run_is_stopped_by_its_observer_and_keeps_what_there_is() {
         assert_eq!((kept.flows.len(), kept.summary["flows"]["total"].as_u64()), (128, Some(128)));
         assert!(kept.flows.iter().all(|flow| flow.status.to_string() == "incomplete") && now > Time::ZERO);
     }
+}
+
+#[test]
+#[should_panic(expected = "on purpose")]
+fn a_run_whose_observer_panics_does_not_wait_for_it() {
+    let scenario = workload("W2-128", 0.2).expect("a workload").scenario;
+    let mut observer = Impatient { asked: 0, most: 2, panics: true };
+    let division = Division::balanced(&scenario, 4);
+    let ran = run_parts(&scenario, &Destination::Memory, &division, Order::Threads(3), &mut observer);
+    unreachable!("{:?}", ran.map(|ran| ran.map(|(_, interrupted)| interrupted)));
+}
+
+/// Networks that are hard to divide, by what makes them so: the topology, and events of links.
+fn hard() -> Vec<(&'static str, String)> {
+    let fabric = |leaves: u32, hosts: u32, delays: (&str, &str)| {
+        format!(
+            "kind = \"leaf_spine\"\nleaves = {leaves}\nhosts_per_leaf = {hosts}\nspines = 2\n\
+             host_link = {{ rate = \"10Gbps\", delay = \"{}\" }}\nuplink = {{ rate = \"10Gbps\", delay = \"{}\" }}\n",
+            delays.0, delays.1
+        )
+    };
+    let ends = |start: u64, more: &str| {
+        let links = ["leaf0->spine0", "spine1->leaf1"].map(|link| {
+            format!(
+                "[[events]]\nkind = \"down\"\nlinks = [\"{link}\"]\nstart = \"{start}ps\"\nend = \"{}ps\"\n{more}",
+                start + 1_000_000
+            )
+        });
+        format!("{}{}[failover]\ndetect = \"1us\"\nconverge = \"1us\"\n", fabric(2, 3, ("1us", "1us")), links.concat())
+    };
+    let mut hard = vec![
+        ("windows of a picosecond", fabric(2, 3, ("1us", "1ps"))),
+        ("windows longer than the run of most flows", fabric(2, 3, ("0ps", "300us"))),
+        ("a host for each switch", fabric(6, 1, ("100ns", "1us"))),
+        (
+            "all through one link",
+            "kind = \"dumbbell\"\nleft = 3\nright = 3\nhost_link = { rate = \"10Gbps\", delay = \"1us\" }\n\
+             bottleneck = { rate = \"1Gbps\", delay = \"2us\" }\n"
+                .to_string(),
+        ),
+        ("a flap in each window", ends(3_000_000, "every = \"2us\"\ntimes = 100\n")),
+    ];
+    // Windows begin where something happens, so the edge is met by some of these: first bits leave hosts at zero.
+    hard.extend((0..12).map(|i| ("a link fails at a window's edge", ends(2_000_000 + i / 4 * 1_000_000 + i % 4 - 1, ""))));
+    hard
+}
+
+#[test]
+fn networks_that_are_hard_to_divide_come_to_the_same() {
+    let traffic = "[transport]\nkind = \"tcp\"\nrto_min = \"100us\"\nrto_initial = \"300us\"\n[[traffic]]\nkind = \"all_to_all\"\n\
+                   size = \"9KB\"\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h5\"\nsize = \"20KB\"\nrepetitions = 2\ngap = \"0ns\"\n\
+                   [[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h4\"\nrate = \"3Gbps\"\npacket = \"700B\"\nsize = \"20KB\"\n";
+    let mut divided_runs = 0;
+    for (about, network) in hard() {
+        let text = format!(
+            "seed = 3\nduration = \"3ms\"\n[topology]\n{network}[telemetry]\nsample = \"1us\"\nqueues = [\"*\"]\n{traffic}"
+        );
+        let scenario = Scenario::from_toml(&text, Path::new(".")).unwrap_or_else(|problems| panic!("{about}: {problems:?}"));
+        let expected = whole(&scenario).expect("an end");
+        let orders = [Order::Shuffled(7), Order::Threads(2), Order::Threads(3), Order::Threads(8)];
+        for division in [Division::balanced(&scenario, 2), apart(&scenario)] {
+            for order in orders {
+                let about = format!("{about}, {} parts, {order:?}", division.parts);
+                let found = match divided(&scenario, &division, order) {
+                    Ok(found) => found,
+                    // Every order has one reason.
+                    Err(why) => {
+                        assert_eq!(divided(&scenario, &division, Order::Shuffled(8)).err(), Some(why), "{about}");
+                        continue;
+                    }
+                };
+                divided_runs += 1;
+                assert_eq!((found.totals, found.now), (expected.totals, expected.now), "{about}");
+                assert!(found.kept == expected.kept, "{about}: {}", difference(&found.kept, &expected.kept));
+            }
+        }
+    }
+    println!("{divided_runs} divided runs");
+    assert!(divided_runs > 100, "{divided_runs}");
 }
 
 /// Traffic that starts after completions, as text to be added to a scenario: rounds, results of queries, chains, entries after entries.
@@ -408,7 +494,14 @@ fn compare(random: &Random, following: &str, draws: &[u32], ends: bool) -> Resul
     for (i, most) in [2u32, 8].into_iter().enumerate() {
         let of = (0..switches).map(|s| draws[(s + i) % draws.len()] % most).collect();
         let division = Division::of_switches(&scenario, of);
-        let found = match divided(&scenario, &division, Order::Shuffled(u64::from(draws[0]))) {
+        let shuffled = divided(&scenario, &division, Order::Shuffled(u64::from(draws[0])));
+        // On threads as well, and each time where cases are new.
+        if draws[4] % 4 == i as u32 || soak().is_some() {
+            let threads = [1, 2, 3, 8][draws[5] as usize % 4];
+            let found = divided(&scenario, &division, Order::Threads(threads));
+            prop_assert!(found == shuffled, "{division:?}, {threads} threads: {:?}\n{text}", found.err());
+        }
+        let found = match shuffled {
             Ok(found) => found,
             Err(Undivided(why)) => {
                 compared.push((0, why));
@@ -425,17 +518,20 @@ fn compare(random: &Random, following: &str, draws: &[u32], ends: bool) -> Resul
     Ok(compared)
 }
 
-/// Random scenarios under random divisions, parts in random order: 400 of them here, and more as
-/// `PROPTEST_CASES` asks.
+/// Random scenarios under random divisions, parts in random order and on threads: 400 of them here, more as `PROPTEST_CASES` asks, and others
+/// each time by `make soak SOAK=parts::random`.
 #[test]
 fn random_scenarios_come_to_the_same() {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let cases = soak().or_else(|| std::env::var("PROPTEST_CASES").ok()?.parse().ok()).unwrap_or(400);
     let random = prop_oneof![fifo(), classes(), combined()];
     let strategy = (random, following(), prop::collection::vec(any::<u32>(), 6), any::<bool>());
-    let mut runner = TestRunner::new_with_rng(
-        Config { cases, max_shrink_iters: 200, ..Config::default() },
-        TestRng::deterministic_rng(RngAlgorithm::ChaCha),
-    );
+    let mut runner = match soak() {
+        Some(_) => TestRunner::new(property(cases, 0)),
+        None => TestRunner::new_with_rng(
+            Config { cases, max_shrink_iters: 200, ..Config::default() },
+            TestRng::deterministic_rng(RngAlgorithm::ChaCha),
+        ),
+    };
     let compared = std::cell::RefCell::new(Compared::new());
     let outcome = runner.run(&strategy, |(random, following, draws, ends)| {
         compared.borrow_mut().extend(compare(&random, &following, &draws, ends)?);

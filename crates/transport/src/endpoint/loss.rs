@@ -313,7 +313,7 @@ impl TcpEndpoint {
             return;
         }
         if r.f_rto != FRto::Off {
-            self.f_rto_on_ack(r, news, over);
+            self.f_rto_on_ack(r, news);
         }
         if over {
             self.phase = Phase::Open;
@@ -341,9 +341,9 @@ impl TcpEndpoint {
     }
 
     /// Advances F-RTO for an ACK. Source: RFC 5682 §2.1 steps 2 and 3a.
-    fn f_rto_on_ack(&mut self, r: &mut Repair, news: &AckNews, over: bool) {
+    fn f_rto_on_ack(&mut self, r: &mut Repair, news: &AckNews) {
         r.f_rto = match r.f_rto {
-            FRto::First if news.acked > 0 && !over && r.board.high_rxt() <= self.una && self.can_send_new() => FRto::Second(2),
+            FRto::First if news.acked > 0 && r.board.high_rxt() <= self.una && self.can_send_new() => FRto::Second(2),
             FRto::Second(_) if news.acked == 0 && news.duplicate => {
                 self.w.cwnd = self.w.segments(3);
                 FRto::Off

@@ -351,3 +351,150 @@ fn a_tail_loss_waits_for_the_timer() {
         ",
     );
 }
+
+/// RFC 5682 §2.1 step 2b needs new data and room in the receive window: where one of them is missing, the retransmissions go on.
+#[test]
+fn f_rto_without_new_data_or_room_goes_on_with_retransmissions() {
+    let receive_window = ReceiveWindow::Fixed(FixedWindow { size: Bytes(10_000) });
+    let cfg = Tcp { spurious_rto: SpuriousRto::FRto, receive_window, ..no_sack() };
+    for (write, ack) in [(10_000, "ack 1001 win 65535"), (100_000, "ack 1001 win 9000")] {
+        after_ten(
+            &cfg,
+            write,
+            &format!(
+                "
+                +1 > . 1:1001
+                +0.1 < . 1 {ack}
+                +0 > . 1001:2001
+                +0 > . 2001:3001
+                +0 = phase Loss
+                +0 = spurious 0
+                "
+            ),
+        );
+    }
+}
+
+/// RFC 5682 §2.1 step 2a: a duplicate in the first place ends F-RTO, and so does an ACK after which nothing new could be sent: what the
+/// application writes later changes nothing.
+#[test]
+fn f_rto_has_one_try() {
+    let cfg = Tcp { spurious_rto: SpuriousRto::FRto, ..no_sack() };
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1
+        +0 > none
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0 < . 1 ack 2001
+        +0 = phase Loss
+        +0 = spurious 0
+        +0 > . 3001:4001
+        +0 > . 4001:5001
+        ",
+    );
+    after_ten(
+        &cfg,
+        10_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0 write 5000
+        +0 > none
+        # Slow start by one segment for an ACK (RFC 5681 §3.1): three may leave.
+        +0.1 < . 1 ack 3001
+        +0 > . 3001:4001
+        +0 > . 4001:5001
+        +0 > . 5001:6001
+        ",
+    );
+}
+
+/// RFC 5682 §2.1 step 1 tries F-RTO for a timeout within a fast recovery, but not for one within the recovery from a timeout.
+#[test]
+fn f_rto_is_tried_once_for_a_loss() {
+    let cfg = Tcp { spurious_rto: SpuriousRto::FRto, ..base() };
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:2001
+        +0 > . 10001:11001
+        +0 < . 1 ack 1 sack 1001:3001
+        +0 > . 11001:12001
+        +0 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 = phase Recovery
+        +0.9 > . 1:1001
+        +0 = phase Loss
+        +0.1 < . 1 ack 4001
+        +0 > . 12001:13001
+        +0 > . 13001:14001
+        +0 < . 1 ack 5001
+        +0 = spurious 1
+        +0 = phase Open
+        # RFC 4015 §3.2: as much as has arrived may leave.
+        +0 > . 14001:15001
+        ",
+    );
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +1 > . 1:1001
+        +2 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0 = phase Loss
+        +0 = spurious 0
+        ",
+    );
+}
+
+/// RFC 3522 §3.2 step 4: the first ACK of new data decides; duplicates before it do not, whatever they echo, nor ACKs after it.
+#[test]
+fn eifel_decides_by_the_first_acknowledgment_of_new_data() {
+    let cfg = Tcp {
+        spurious_rto: SpuriousRto::Eifel,
+        timestamps: true,
+        timestamp_tick: Span::from_ms(1),
+        initial_ssthresh: Some(Bytes(20_000)),
+        ..base()
+    };
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +1 > . 1:1001 ts 1000,0
+        +0.1 < . 1 ack 1 ts 5,0
+        +0 = spurious 0
+        +0 = phase Loss
+        +0.1 < . 1 ack 1001 ts 6,0
+        +0 = spurious 1
+        +0 = phase Open
+        +0 > . 10001:11001
+        ",
+    );
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +1 > . 1:1001 ts 1000,0
+        +0.2 < . 1 ack 1001 ts 5,1000
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0.01 < . 1 ack 2001 ts 6,0
+        +0 = spurious 0
+        +0 = phase Loss
+        +0 > . 3001:4001
+        +0 > . 4001:5001
+        ",
+    );
+}

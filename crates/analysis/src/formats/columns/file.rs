@@ -137,9 +137,9 @@ pub fn learn(bound: &[Bound], facts: &mut Facts) {
 pub fn doubt(bound: &[Bound], names: &[String], facts: &mut Facts, file: &std::path::Path) {
     facts.speed_choice = unused_speed(names.iter().map(String::as_str), bound);
     let name = |index: usize| names.get(index).map_or("", String::as_str);
-    facts.doubts.extend(no_bytes(bound, name).map(|(index, read, said, choice)| Finding {
+    facts.doubts.extend(no_bytes(bound, name).map(|(index, read, said, choice, level)| Finding {
         code: "unit_contradicts_name",
-        level: Level::Doubt,
+        level,
         place: file.display().to_string(),
         count: 1,
         bytes: None,

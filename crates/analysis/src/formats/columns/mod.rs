@@ -6,6 +6,7 @@ pub mod rows;
 pub mod texts;
 
 use crate::formats::arrow::ArrowFile;
+use crate::formats::columns::rows::Cells;
 use crate::formats::columns::texts::Shared;
 use crate::formats::mapping::Column;
 use crate::formats::parquet::ParquetFile;
@@ -376,25 +377,24 @@ impl Table {
         self.columns.len()
     }
 
-    /// All values of the current batch as texts; empty where there is none.
-    pub fn all_texts(&self, chosen: usize) -> Vec<Vec<u8>> {
+    /// Puts all values of the current batch as texts into `out`; empty where there is none.
+    pub fn all_texts(&self, chosen: usize, out: &mut Cells) {
         let column = &self.columns[chosen];
-        let mut out = vec![Vec::new(); self.rows];
-        let mut put = |row: usize, text: Option<String>| out[row] = text.map_or_else(Vec::new, String::into_bytes);
+        out.clear();
         match &column.values {
             Values::None => {}
-            Values::Bool(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
-            Values::Int32(v) if column.unsigned => column.values(v, |row, v| put(row, v.map(|v| (*v as u32).to_string()))),
-            Values::Int32(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
-            Values::Int64(v) if column.unsigned => column.values(v, |row, v| put(row, v.map(|v| (*v as u64).to_string()))),
-            Values::Int64(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
-            Values::Float(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
-            Values::Double(v) => column.values(v, |row, v| put(row, v.map(ToString::to_string))),
+            Values::Bool(v) => column.values(v, |row, v| out.shown(row, v)),
+            Values::Int32(v) if column.unsigned => column.values(v, |row, v| out.whole(row, v.map(|v| i128::from(*v as u32)))),
+            Values::Int32(v) => column.values(v, |row, v| out.whole(row, v.map(|v| i128::from(*v)))),
+            Values::Int64(v) if column.unsigned => column.values(v, |row, v| out.whole(row, v.map(|v| i128::from(*v as u64)))),
+            Values::Int64(v) => column.values(v, |row, v| out.whole(row, v.map(|v| i128::from(*v)))),
+            Values::Float(v) => column.values(v, |row, v| out.shown(row, v)),
+            Values::Double(v) => column.values(v, |row, v| out.shown(row, v)),
             Values::Text(_) | Values::Placed(..) => {
-                self.texts(chosen, |row, text| out[row] = text.unwrap_or_default().to_vec());
+                self.texts(chosen, |row, text| out.text(row, text.unwrap_or_default()));
             }
         }
-        out
+        out.end(self.rows);
     }
 
     /// A value as text, for messages.

@@ -8,11 +8,69 @@ use crate::input::problem::Problems;
 use crate::input::reader::BATCH;
 use std::sync::Arc;
 
+/// Texts of a column, one behind another: a value costs no memory of its own.
+#[derive(Default)]
+pub struct Cells {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Cells {
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Ends all rows before `row`.
+    #[inline]
+    pub fn end(&mut self, row: usize) {
+        while self.ends.len() < row {
+            self.ends.push(self.bytes.len());
+        }
+    }
+
+    /// Takes the text of a row; rows come in order.
+    #[inline]
+    pub fn text(&mut self, row: usize, text: &[u8]) {
+        self.end(row);
+        self.bytes.extend_from_slice(text);
+        self.end(row + 1);
+    }
+
+    /// Takes a whole number of at most 64 bits.
+    #[inline]
+    pub fn whole(&mut self, row: usize, value: Option<i128>) {
+        let Some(value) = value else { return self.end(row + 1) };
+        let (mut digits, mut at) = ([0_u8; 21], 21);
+        let mut rest = value.unsigned_abs() as u64;
+        while at == 21 || rest > 0 {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        if value < 0 {
+            at -= 1;
+            digits[at] = b'-';
+        }
+        self.text(row, &digits[at..]);
+    }
+
+    /// Takes a value as it is displayed.
+    pub fn shown(&mut self, row: usize, value: Option<impl std::fmt::Display>) {
+        self.text(row, value.map(|value| value.to_string()).unwrap_or_default().as_bytes());
+    }
+
+    fn get(&self, row: usize) -> Option<&[u8]> {
+        let begin = if row == 0 { 0 } else { *self.ends.get(row - 1)? };
+        self.bytes.get(begin..*self.ends.get(row)?)
+    }
+}
+
 /// Rows of the chosen columns.
 pub struct TableRows {
     table: Table,
     /// Texts of the present batch, by column and row.
-    cells: Vec<Vec<Vec<u8>>>,
+    cells: Vec<Cells>,
     rows: usize,
     row: usize,
 }
@@ -47,16 +105,19 @@ impl Rows for TableRows {
         if self.row >= self.rows {
             self.rows = self.table.next(BATCH).map_err(RowError::End)?;
             self.row = 0;
-            self.cells.clear();
-            if self.rows > 0 {
-                self.cells.extend((0..self.table.width()).map(|chosen| self.table.all_texts(chosen)));
+            self.cells.resize_with(self.table.width(), Cells::default);
+            for (chosen, cells) in self.cells.iter_mut().enumerate() {
+                match self.rows {
+                    0 => cells.clear(),
+                    _ => self.table.all_texts(chosen, cells),
+                }
             }
         }
         Ok(self.rows > 0)
     }
 
     fn get(&self, index: usize) -> Option<&[u8]> {
-        self.cells.get(index)?.get(self.row).map(Vec::as_slice)
+        self.cells.get(index)?.get(self.row)
     }
 
     fn line(&self) -> u64 {
@@ -69,5 +130,29 @@ impl Rows for TableRows {
 
     fn progress(&self) -> Option<f64> {
         Some(self.table.progress())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_have_the_texts_of_their_rows() {
+        let mut cells = Cells::default();
+        let whole = [0, 7, -12, i128::from(u64::MAX), i128::from(i64::MIN)];
+        whole.iter().enumerate().for_each(|(row, value)| cells.whole(row, Some(*value)));
+        cells.whole(5, None);
+        cells.text(7, b"e1");
+        cells.shown(8, Some(1.5));
+        cells.end(10);
+        let texts = |cells: &Cells| {
+            (0..11).map(|row| cells.get(row).map(|text| String::from_utf8_lossy(text).into_owned())).collect::<Vec<_>>()
+        };
+        let said = ["0", "7", "-12", "18446744073709551615", "-9223372036854775808", "", "", "e1", "1.5", ""];
+        let said: Vec<Option<String>> = said.iter().map(|text| Some((*text).to_string())).chain([None]).collect();
+        assert_eq!(texts(&cells), said);
+        cells.clear();
+        assert_eq!(cells.get(0), None);
     }
 }

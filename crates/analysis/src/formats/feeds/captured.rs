@@ -3,6 +3,7 @@
 //! Source: pcap (header, records), pcapng (section headers, interfaces with `if_tsresol`, enhanced packet blocks).
 
 use super::Feed;
+use crate::display::{count, was};
 use crate::input::problem::Problem;
 use fanin_wire::{Headers, LinkType};
 
@@ -297,7 +298,10 @@ impl Packets {
     pub fn notes(&self, what: &str, notes: &mut Vec<String>) {
         self.wrong.note(notes);
         let others = self.others;
-        notes.extend((others > 0).then(|| format!("{others} packets of the capture are no {what}, and were passed over")));
+        notes.extend((others > 0).then(|| {
+            let (packets, were) = (count(others, "packet"), was(others));
+            format!("{packets} of the capture {were} no {what}, and {were} passed over")
+        }));
     }
 }
 

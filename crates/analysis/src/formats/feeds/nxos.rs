@@ -96,6 +96,12 @@ struct Bursts {
     /// Records whose duration is not that from start to end, and the first of them in words; those with a duration that is not read.
     otherwise: (u64, String),
     unread_durations: u64,
+    /// Times with three digits behind the third colon, the first of them, and those with any other number of digits.
+    three_digits: u64,
+    three: String,
+    /// True once a duration was read, against which start and end are held.
+    has_durations: bool,
+    other_digits: u64,
 }
 
 /// A time as NX-OS writes it, `2026/11/21 08:00:00:123456`, or any other date [ps]; true if it says its zone.
@@ -109,6 +115,12 @@ fn time_of(text: &str) -> Option<(u128, bool)> {
         from_date(format!("{second}.{zeros}{behind}").as_bytes()).ok()
     };
     from_date(text.as_bytes()).ok().or_else(of_nxos)
+}
+
+/// Digits behind the third colon of a time; none where it has no such colon.
+fn digits_behind(text: &str) -> Option<usize> {
+    let (place, _) = text.match_indices(':').nth(2)?;
+    from_date(text.as_bytes()).is_err().then(|| text[place + 1..].bytes().take_while(u8::is_ascii_digit).count())
 }
 
 /// A duration, such as `200.00 us`, and the step to which it is given [ps].
@@ -143,6 +155,18 @@ impl Bursts {
                 .map_err(|_| Problem::new("is no number of bytes").column(name).value(text).accepted("a whole number")),
         };
         let mut unzoned = false;
+        for text in ["start-time", "peak-time", "end-time"].map(&value) {
+            match digits_behind(text.trim()) {
+                Some(3) => {
+                    self.three_digits += 1;
+                    if self.three.is_empty() {
+                        self.three = text.trim().to_string();
+                    }
+                }
+                Some(_) => self.other_digits += 1,
+                None => {}
+            }
+        }
         let mut time = |name: &str| match Some(value(name)).filter(is_there) {
             None => Ok(None),
             Some(text) => match time_of(text.trim()) {
@@ -177,6 +201,7 @@ impl Bursts {
             duration: Some(value("duration")).filter(is_there).and_then(|text| {
                 let duration = duration_of(text.trim());
                 self.unread_durations += u64::from(duration.is_none());
+                self.has_durations |= duration.is_some();
                 duration
             }),
         };
@@ -322,6 +347,24 @@ impl Document for Bursts {
             feed.unzoned();
         }
         self.tell(feed)?;
+        // Of a thousand numbers of microseconds one has three digits, and each number of milliseconds written in full.
+        if self.three_digits > self.other_digits && !self.has_durations {
+            feed.finding(Finding {
+                code: "digits_of_times",
+                level: Level::Doubt,
+                place: "burst-detect".into(),
+                count: self.three_digits,
+                bytes: None,
+                words: format!(
+                    "{} with three digits behind the third colon, as '{}', read as microseconds: they may be milliseconds",
+                    if self.three_digits == 1 { "1 time is".into() } else { format!("{} times are", self.three_digits) },
+                    self.three
+                ),
+                hint:
+                    "of milliseconds, write a point for the third colon (08:00:00.123); records with a duration would show which"
+                        .into(),
+            });
+        }
         let (records, first) = &self.otherwise;
         if *records > 0 {
             feed.finding(Finding {
@@ -353,16 +396,21 @@ impl Document for Bursts {
             notes.push(format!("{} with a duration that is not read, as 200.00 us is", count(self.unread_durations, "record")));
         }
         if self.repeated > 0 {
-            notes.push(format!("{} records stand in several answers, and count once", self.repeated));
+            notes.push(match self.repeated {
+                1 => "1 record stands in several answers, and counts once".into(),
+                many => format!("{many} records stand in several answers, and count once"),
+            });
         }
         if self.untimed > 0 {
-            notes.push(format!("{} records say a peak and not when it was: it is told of the whole burst", self.untimed));
+            let say = if self.untimed == 1 { "1 record says".into() } else { format!("{} records say", self.untimed) };
+            notes.push(format!("{say} a peak and not when it was: it is told of the whole burst"));
         }
         if self.contradictions > 0 {
-            notes.push(format!(
-                "{} records contradict themselves (times out of order, another duration, a peak below the start) and are unknown",
-                self.contradictions
-            ));
+            let why = "(times out of order, another duration, a peak below the start)";
+            notes.push(match self.contradictions {
+                1 => format!("1 record contradicts itself {why} and is unknown"),
+                many => format!("{many} records contradict themselves {why} and are unknown"),
+            });
         }
     }
 }

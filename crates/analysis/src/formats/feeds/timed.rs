@@ -87,6 +87,11 @@ fn counter(value: &str) -> Option<u64> {
     value.rsplit_once(':').map_or(value, |(_, number)| number).trim().parse().ok()
 }
 
+/// True if a line of the beginning is of the output: the first, or the one behind what stands where a time should.
+fn begins(start: &[u8], is_of: impl Fn(&str) -> bool) -> bool {
+    behind_time(start).lines().take(2).any(is_of)
+}
+
 /// Lines of a beginning, without one that is a time.
 pub fn behind_time(start: &[u8]) -> String {
     let text = String::from_utf8_lossy(start);
@@ -98,11 +103,11 @@ pub fn behind_time(start: &[u8]) -> String {
 }
 
 fn is_snmp(start: &[u8]) -> bool {
-    behind_time(start).lines().next().is_some_and(|line| snmp_line(line).is_some())
+    begins(start, |line| snmp_line(line).is_some())
 }
 
 fn is_ethtool(start: &[u8]) -> bool {
-    behind_time(start).lines().next().is_some_and(|line| line.trim() == "NIC statistics:")
+    begins(start, |line| line.trim() == "NIC statistics:")
 }
 
 fn snmp(mapping: Option<&Mapping>, name: &str) -> Result<Box<dyn Decode>, Problem> {

@@ -235,8 +235,9 @@ impl Said {
         }
     }
 
-    /// The choice that differs from a unit in what the name says alone; none where the unit is that of the name.
-    pub(super) fn instead_of(self, unit: Unit) -> Option<String> {
+    /// The choice that differs from a unit in what the name says alone, and true if thousands differ from powers of two there, which have the
+    /// same names; none where the unit is that of the name.
+    pub(super) fn instead_of(self, unit: Unit) -> Option<(String, bool)> {
         let bits = of_counted(self.unit).unwrap_or(8);
         let (kind, read) = match unit {
             Unit::Total | Unit::TotalOf(_) => (0, 8),
@@ -246,13 +247,14 @@ impl Said {
             Unit::Rate(bits) => (2, bits),
             _ => return None,
         };
-        // Thousands and powers of two have the same names.
-        let near = self.part.is_none() || bits.abs_diff(read) * 8 <= bits.max(read);
-        if near && (!self.rate || kind == 2) {
+        let is_kind = !self.rate || kind == 2;
+        if is_kind && (self.part.is_none() || bits == read) {
             return None;
         }
+        // KiB says which it is.
+        let near = bits.abs_diff(read) * 8 <= bits.max(read) && !self.part.is_some_and(|part| part.ends_with("ib"));
         let choices = self.choices();
-        Some(choices.get(kind).or(choices.last())?.clone())
+        Some((choices.get(kind).or(choices.last())?.clone(), is_kind && near))
     }
 }
 

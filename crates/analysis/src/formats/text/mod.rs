@@ -336,6 +336,8 @@ impl<R: Rows> MappedText<R> {
                 return Err(problem.file(&self.path).place(format!("{} {line}", R::PLACE)).value(total.to_string()));
             };
             drops = more;
+            // A count since the row before: the row is a look.
+            out.flags |= if out.frame == 0 { SAMPLE } else { 0 };
         }
         Ok(Some((port, out, drops)))
     }

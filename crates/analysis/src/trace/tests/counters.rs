@@ -327,3 +327,83 @@ fn a_queue_that_is_not_seen_for_a_day_is_no_burst_of_a_day() {
         assert!(told.notes.iter().any(|note| note.starts_with("records are missing for 86400 s (1 hole)")), "{:?}", told.notes);
     }
 }
+
+#[test]
+fn a_count_of_64_bits_that_wraps_at_32_is_told() {
+    let folder = Folder::new();
+    let of = |name: &str, step: u64| {
+        let rows: String = (0..40).map(|i| format!("{i},{},1000\n", (3_000_000_000 + i * step) % (1 << 32))).collect();
+        let path = folder.file(name, format!("time_s,ifHCOutOctets,ifHighSpeed\n{rows}"));
+        let told =
+            report(&path, r#"{"by": "rate", "columns": "time=time_s,bytes=ifHCOutOctets:total(64),speed=ifHighSpeed:Mbps"}"#);
+        let told = told.unwrap();
+        let found = |code: &str| {
+            let finding = told.plausibility.findings.iter().find(|finding| finding.code == code);
+            finding.map(|finding| (finding.level, finding.count, finding.words.clone()))
+        };
+        (found("narrow_counter"), found("mixed_sources"), told.ports[0].unknown_ps)
+    };
+    // 0.8 Gb/s wrap 32 bits each 43 s.
+    let words = "1 time a count of 64 bits fell by nearly 2^32, as one of 32 bits does that wraps: first at 13 s";
+    assert_eq!(of("a.csv", 100_000_000), (Some((Level::Doubt, 1, words.into())), None, 1_000_000_000_000));
+    // A fall that the line cannot explain is a reset and no more.
+    let (narrow, mixed, _) = of("b.csv", 700_000_000);
+    assert_eq!((narrow, mixed), (None, None));
+}
+
+#[test]
+fn two_sources_under_one_name_are_a_doubt_and_no_bursts() {
+    let folder = Folder::new();
+    let rows: String =
+        (0..40_u64).map(|i| format!("{},e1,{}\n", i * 10, i * 1_000 + if i % 2 == 0 { 0 } else { 70_000_000_000 })).collect();
+    let path = folder.file("a.csv", format!("time_ms,port,tx_bytes\n{rows}"));
+    let told = report(&path, r#"{"rate": "1Gbps", "by": "rate"}"#).unwrap();
+    let found = told.plausibility.findings.iter().find(|finding| finding.code == "mixed_sources").unwrap();
+    assert_eq!((found.level, found.count, told.ports[0].bursts_found), (Level::Doubt, 19, 0));
+    assert!(found.words.starts_with("running counts fall in 19 of 39 intervals"), "{}", found.words);
+    let mixed = |paths: &[std::path::PathBuf]| {
+        let paths = serde_json::to_string(paths).unwrap();
+        let options = format!(r#"{{"paths": {paths}, "rate": "1Gbps", "by": "rate"}}"#);
+        let told = analyze(&Options::from_json(&options).unwrap(), &mut Never).unwrap();
+        told.plausibility.findings.iter().find(|finding| finding.code == "mixed_sources").map(|found| found.words.clone())
+    };
+    // Two that are polled at one time.
+    let rows: String = (0..40_u64).map(|i| format!("{},e1,{}\n", i / 2 * 10, i / 2 * 1_000 + i % 2 * 70_000)).collect();
+    let path = folder.file("b.csv", format!("time_ms,port,tx_bytes\n{rows}"));
+    assert_eq!(mixed(&[path]), Some("20 looks say something else than the one before of the same time".into()));
+    // Two files, of which one counts five times as much.
+    let of = |name: &str, times: u64| {
+        let rows: String = (0..40_u64).map(|i| format!("{},e1,{}\n", i * 10, i * 1_000 * times)).collect();
+        folder.file(name, format!("time_ms,port,tx_bytes\n{rows}"))
+    };
+    let paths = [of("c.csv", 1), of("d.csv", 5)];
+    assert_eq!(mixed(&paths[..1]), None);
+    let words = "39 intervals begin before the end of the one before, and 39 of the same time have other bytes: what they count is added up";
+    assert_eq!(mixed(&paths), Some(words.into()));
+}
+
+#[test]
+fn powers_of_two_under_a_name_for_thousands_are_told() {
+    let folder = Folder::new();
+    let found = |name: &str, unit: &str| {
+        let path = folder.file("a.csv", format!("time_s,{name}\n0,0\n1,9\n2,18\n"));
+        let options = format!(r#"{{"rate": "1Gbps", "by": "rate", "columns": "time=time_s,bytes={name}:total({unit})"}}"#);
+        let told = report(&path, &options).unwrap();
+        told.plausibility.findings.iter().find(|f| f.code == "unit_contradicts_name").map(|f| (f.level, f.hint.clone()))
+    };
+    let hint = |name: &str, unit: &str| format!("bytes={name}:total({unit}) reads it as its name says");
+    assert_eq!(found("tx_KB", "KiB"), Some((Level::Note, hint("tx_KB", "kB"))));
+    assert_eq!(found("tx_KiB", "kB"), Some((Level::Doubt, hint("tx_KiB", "KiB"))));
+    assert_eq!((found("tx_KB", "kB"), found("tx_KiB", "KiB")), (None, None));
+}
+
+#[test]
+fn dates_with_the_day_first_are_asked_for_in_another_form() {
+    let folder = Folder::new();
+    for columns in ["", r#", "columns": "time=time,port=port,bytes=tx_bytes:total""#] {
+        let path = folder.file("a.csv", "time,port,tx_bytes\n21/11/2026 08:00:00,e1,5\n21/11/2026 08:00:01,e1,9\n");
+        let said = report(&path, &format!(r#"{{"rate": "1Gbps", "by": "rate"{columns}}}"#)).unwrap_err();
+        assert!(said.contains("time: '21/11/2026 08:00:00' is no date of a form that is read"), "{said}");
+        assert!(said.contains("write year, month and day, in this order") && !said.contains("time:ns"), "{said}");
+    }
+}

@@ -92,8 +92,7 @@ fn counters_may_be_rates_and_in_any_unit() {
         doubts("total", "octets_rate"),
         ["'octets_rate' is read as bytes, and its name says a rate: bytes=octets_rate:rate(B/s) reads it as its name says"]
     );
-    for (columns, name) in [("rate(Mbps)", "tx_mbps"), ("total(KiB)", "tx_kb"), ("total", "tx_bytes"), ("rate(B/s)", "tx_bytes")]
-    {
+    for (columns, name) in [("rate(Mbps)", "tx_mbps"), ("total(kB)", "tx_kb"), ("total", "tx_bytes"), ("rate(B/s)", "tx_bytes")] {
         assert_eq!(doubts(columns, name), [""; 0], "{name} {columns}");
     }
 }
@@ -185,7 +184,7 @@ fn telemetry_behind_other_packets_is_told_and_read_where_it_is_asked_for() {
         let told = report(&path, &format!(r#"{{"rate": "10Gbps", "by": "rate", "format": "{name}"{more}}}"#)).unwrap();
         assert_eq!(told.sources[0].kind, name);
         assert!(told.ports[0].counted.is_some(), "{name}: {:?}", told.notes);
-        says(&told.notes, "1 packets of the capture are no ");
+        says(&told.notes, "1 packet of the capture was no ");
         assert!(!told.notes.iter().any(|note| note.contains("look like")));
     }
     // Of another format there is nothing.
@@ -306,7 +305,7 @@ fn records_of_nxos_without_the_time_of_their_peak_keep_it_and_flags_are_no_names
     let port = &told.ports[0];
     assert_eq!((port.port.as_str(), port.bursts_found, port.peak_bytes), ("Eth1/36 U0", 1, Some(832_000)));
     assert_eq!(port.bursts[0].duration_ps, 200_000_000);
-    says(&told.notes, "1 records say a peak and not when it was: it is told of the whole burst");
+    says(&told.notes, "1 record says a peak and not when it was: it is told of the whole burst");
     // Nor does an end without a depth lose the end.
     let bare = BURST.replace("\"end-depth\": \"9000\", ", "");
     let told = report(&folder.file("bare.json", format!("[{bare}]")), options).unwrap();

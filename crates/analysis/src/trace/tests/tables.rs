@@ -228,3 +228,62 @@ fn a_packet_without_a_flow_that_is_dropped_at_the_front_leaves_whole() {
     let report = super::counters::report(&file, r#"{"rate": "8Gbps", "overhead": "0B", "above": "1KB"}"#).unwrap();
     assert_eq!((report.ports[0].records, report.ports[0].dropped, report.ports[0].peak_bytes), (8, Some(4), Some(6_000)));
 }
+
+/// Frames of 1518 B from two senders of 10 Gb/s, 650 in 400 us, into a port of 10 Gb/s with a buffer of 400 KB; each row so often.
+fn two_at_line_rate(unit: u64, copies: usize) -> String {
+    let (mut waiting, mut free, mut rows) = (std::collections::VecDeque::new(), 0_u64, String::new());
+    for i in 0..650_u64 {
+        let now = (i / 2) * 1_230_400 + (i % 2) * 500_000;
+        while waiting.front().is_some_and(|leaves| *leaves <= now) {
+            waiting.pop_front();
+        }
+        let queue = 1_518 * waiting.len() as u64;
+        let dropped = queue + 1_518 > 400_000;
+        for _ in 0..copies {
+            rows += &format!("{},{queue},1518,{},{}\n", now / unit, i % 2, u8::from(dropped));
+        }
+        if !dropped {
+            free = free.max(now) + 1_230_400;
+            waiting.push_back(free);
+        }
+    }
+    format!("time_{},queue_bytes,len,flow,dropped\n{rows}", if unit == 1_000_000 { "us" } else { "ns" })
+}
+
+fn codes(report: &Value) -> Vec<String> {
+    let found = report["plausibility"]["findings"].as_array().unwrap();
+    found.iter().map(|f| format!("{} {}", f["code"].as_str().unwrap(), f["level"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn a_table_is_held_against_the_speed_that_was_given() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", two_at_line_rate(1_000, 1));
+    for (rate, expected) in
+        [("10Gbps", None), ("9.9Gbps", None), ("10.3Gbps", None), ("1Gbps", Some("speed wrong")), ("40Gbps", Some("speed doubt"))]
+    {
+        let found = codes(&report(&path, json!({"rate": rate})));
+        assert_eq!(found, expected.map(String::from).into_iter().collect::<Vec<_>>(), "{rate}");
+    }
+    let coarse = folder.file("b.csv", two_at_line_rate(1_000_000, 1));
+    assert_eq!(codes(&report(&coarse, json!({"rate": "10Gbps"}))), Vec::<String>::new());
+    // One row in twenty is missing: where the queue grows by less than a frame at a time, its length does not show it.
+    let rows = two_at_line_rate(1_000, 1);
+    let some = rows.lines().enumerate().filter(|(i, _)| *i == 0 || i % 10 != 3).map(|(_, row)| format!("{row}\n"));
+    let path = folder.file("c.csv", some.collect::<String>());
+    let found = codes(&report(&path, json!({"rate": "10Gbps"})));
+    assert!(found.iter().any(|code| code.starts_with("speed") || code.starts_with("missing_records")), "{found:?}");
+}
+
+#[test]
+fn a_table_with_every_row_twice_drops_no_packet_twice() {
+    let folder = Folder::new();
+    let once = report(&folder.file("a.csv", two_at_line_rate(1_000, 1)), json!({"rate": "10Gbps"}));
+    let twice = report(&folder.file("b.csv", two_at_line_rate(1_000, 2)), json!({"rate": "10Gbps"}));
+    let drops = |report: &Value| report["ports"][0]["dropped"].as_u64().unwrap();
+    assert!(drops(&once) > 50);
+    assert_eq!(drops(&once), drops(&twice));
+    // Times of whole microseconds cannot tell copies from packets, but the speed does.
+    let coarse = report(&folder.file("c.csv", two_at_line_rate(1_000_000, 2)), json!({"rate": "10Gbps"}));
+    assert_eq!(codes(&coarse), ["speed wrong"]);
+}

@@ -112,3 +112,87 @@ fn a_clock_that_was_set_back_between_documents_is_a_doubt() {
     assert_eq!((finding.level, finding.count), (crate::checks::Level::Doubt, 2));
     assert!(finding.words.starts_with("2 documents are earlier than one before, by 15 ms at most"), "{}", finding.words);
 }
+
+/// A series of looks at one qdisc: time [ms], backlog, drops up to then.
+fn looks(looks: impl IntoIterator<Item = (u64, u64, u64)>) -> String {
+    let one = |(ms, backlog, drops)| {
+        let time = ms as f64 / 1e3;
+        format!("{time}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"drops\":{drops},\"backlog\":{backlog}}}]\n")
+    };
+    looks.into_iter().map(one).collect()
+}
+
+#[test]
+fn drops_in_time_without_looks_are_no_burst_and_leave_no_trust() {
+    let folder = Folder::new();
+    let of =
+        |text: String| super::counters::report(&folder.file("hole.json", text), r#"{"rate": "1Gbps", "above": "20KB"}"#).unwrap();
+    let found = |told: &crate::trace::TraceReport| {
+        let finding = told.plausibility.findings.iter().find(|finding| finding.code == "drops_unseen");
+        finding.map(|finding| (finding.count, finding.words.clone()))
+    };
+    // Looks each 10 ms, then none for half of a second, in which 70 packets are dropped.
+    let hole = |backlog: u64| {
+        let before = (0..30).map(|n| (n * 10, 0, 4));
+        before.chain((80..100).map(move |n| (n * 10, if n == 80 { backlog } else { 0 }, 74)))
+    };
+    let told = of(looks(hole(0)));
+    let nothing = told.ports[0].nothing.as_ref().unwrap();
+    assert!(nothing.words.starts_with("whether there was a burst is unknown: 70 packets were dropped"), "{}", nothing.words);
+    let words = "70 packets were dropped while no look saw a burst, between 290 ms and 800 ms, where looks are missing";
+    assert_eq!(found(&told), Some((70, words.into())));
+    assert_eq!((told.ports[0].dropped, told.plausibility.trust), (Some(70), crate::checks::Trust::Limited));
+    // A burst that stands at the end of the hole need not have dropped them.
+    let told = of(looks(hole(50_000)));
+    assert_eq!((told.ports[0].bursts.len(), told.ports[0].bursts[0].dropped_packets), (1, Some(0)));
+    assert_eq!(found(&told), Some((70, words.into())));
+    // Between two looks that are no further apart than usual nobody saw what filled the queue either.
+    let told = of(looks((0..30).map(|n| (n * 10, 0, if n < 20 { 0 } else { 5 }))));
+    assert_eq!(found(&told), Some((5, "5 packets were dropped while no look saw a burst, between 190 ms and 200 ms".into())));
+    assert!(told.ports[0].nothing.as_ref().unwrap().words.starts_with("whether there was a burst is unknown"));
+    // Next to a look with a high queue they are of its burst.
+    for at in [20, 21] {
+        let told = of(looks((0..30).map(|n| (n * 10, if n == 20 { 50_000 } else { 0 }, if n < at { 0 } else { 5 }))));
+        assert_eq!(found(&told), None, "{at}");
+    }
+    // The same looks as a table.
+    let rows: String = hole(0).map(|(ms, backlog, drops)| format!("{ms},{backlog},{drops}\n")).collect();
+    let options = r#"{"rate": "1Gbps", "above": "20KB", "columns": "time=t:ms,queue=q:B,dropped=d:total"}"#;
+    let told = super::counters::report(&folder.file("hole.csv", format!("t,q,d\n{rows}")), options).unwrap();
+    assert_eq!(found(&told), Some((70, words.into())));
+}
+
+#[test]
+fn a_date_that_is_no_time_before_documents_names_the_one_that_is() {
+    let folder = Folder::new();
+    let qdisc = r#"[{"kind":"bfifo","handle":"2:","backlog":1,"drops":0}]"#;
+    let said = failure(&folder.file("a.json", format!("Sat Nov 28 14:27:49 UTC 2026\n{qdisc}\n")), None);
+    assert!(said.contains("line 1: 'Sat Nov 28 14:27:49 UTC 2026' is neither a time nor a list of qdiscs"), "{said}");
+    assert!(said.contains("date +%s.%N"), "{said}");
+    // The same before blocks of other commands.
+    for text in ["IF-MIB::ifHCOutOctets.3 = Counter64: 12\n", "NIC statistics:\n     tx_bytes: 12\n"] {
+        let (_, _, notes) = all(&folder.file("b.txt", format!("Sat Nov 28 14:27:49 UTC 2026\n{text}")), None).unwrap();
+        assert!(notes.iter().any(|note| note.contains("one look at the counters") && note.contains("date +%s.%N")), "{notes:?}");
+    }
+    let options = r#"{"rate": "1Gbps", "buffer": "128KB"}"#;
+    let said = super::counters::report(&folder.file("c.json", format!("1\n{qdisc}\n2\n{qdisc}\n")), options).unwrap_err();
+    assert!(said.contains("leave the buffer away") && said.contains("--set switch.buffer.per_port=128KB"), "{said}");
+}
+
+#[test]
+fn a_queue_longer_than_its_bfifo_is_a_doubt() {
+    let folder = Folder::new();
+    let found = |kind: &str| {
+        let one = |n: u64| {
+            let backlog = if n == 3 { 70_000 } else { 64_000 };
+            format!("{n}\n[{{\"kind\":\"{kind}\",\"handle\":\"2:\",\"options\":{{\"limit\":64000}},\"drops\":0,\"backlog\":{backlog}}}]\n")
+        };
+        let text: String = (0..6).map(one).collect();
+        let told = super::counters::report(&folder.file("q.json", text), r#"{"rate": "1Gbps", "above": "90KB"}"#).unwrap();
+        let finding = told.plausibility.findings.iter().find(|finding| finding.code == "queue_above_buffer");
+        finding.map(|finding| (finding.count, finding.words.clone()))
+    };
+    let words = "1 look with a queue longer than the buffer: 70 KB at 3 s, in q bfifo 2: with a limit of 64 KB";
+    assert_eq!(found("bfifo"), Some((1, words.into())));
+    assert_eq!(found("pfifo"), None, "its limit is of packets");
+}

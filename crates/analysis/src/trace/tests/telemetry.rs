@@ -90,7 +90,7 @@ fn reports_of_int_tell_queues_and_drops_where_a_packet_found_them() {
         "1 of dropped packets, 1 of congested queues",
         "2 reports are missing",
         "1 drops of reason 71",
-        "1 packets of the capture are no INT",
+        "1 packet of the capture was no INT",
     ] {
         assert!(said.contains(part), "{part}\nin\n{said}");
     }
@@ -402,7 +402,7 @@ fn micro_bursts_of_nxos_are_bursts_with_their_peak() {
         );
         assert!(!burst.open && !burst.counted.as_ref().unwrap().peak_at_least);
     }
-    assert!(told.notes.iter().any(|note| note.contains("1 records stand in several answers")), "{:?}", told.notes);
+    assert!(told.notes.iter().any(|note| note.contains("1 record stands in several answers")), "{:?}", told.notes);
     // The table of the command line says the same.
     let row = |us: u32| {
         format!("Eth1/36     | U0  |   310128|2026/11/21 08:00:00:{:06}|   832000|2026/11/21 08:00:00:{:06}|     9000|2026/11/21 08:00:00:{:06}| 200.00 us", us, us + 100, us + 200)
@@ -642,4 +642,21 @@ fn a_stream_that_ends_within_a_message_says_so() {
         let said = cut(&notes);
         assert!(said.len() == 1 && said[0].contains("bytes are not read"), "{name}: {notes:?}");
     }
+}
+
+#[test]
+fn three_digits_behind_the_third_colon_of_nxos_are_doubted() {
+    let folder = Folder::new();
+    let found = |times: [&str; 3], duration: &str| {
+        let [start, peak, end] = times.map(|digits| format!("2026/11/21 08:00:00:{digits}"));
+        let row = format!("Eth1/36 | U0 | 310128 |{start}| 832000 |{peak}| 9000 |{end}|{duration}\n");
+        let path = folder.file("bursts.txt", format!("Microburst Statistics\n{row}"));
+        let told = report(&path, r#"{"rate": "10Gbps", "above": "310000B"}"#).unwrap();
+        let finding = told.plausibility.findings.iter().find(|finding| finding.code == "digits_of_times");
+        finding.map(|finding| (finding.level, finding.words.clone()))
+    };
+    let words = "3 times are with three digits behind the third colon, as '2026/11/21 08:00:00:123', read as microseconds: they may be milliseconds";
+    assert_eq!(found(["123", "223", "323"], ""), Some((Level::Doubt, words.into())));
+    assert_eq!(found(["123", "223", "323"], " 200.00 us"), None, "the duration shows it");
+    assert_eq!(found(["123", "1223", "1323"], ""), None);
 }

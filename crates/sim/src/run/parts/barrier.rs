@@ -1,11 +1,7 @@
 //! A barrier at which threads spin, then sleep.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use super::sync::{fence, spin_loop, AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, PoisonError, FEWEST_SPINS, MOST_SPINS};
 
-/// Spins before a thread that waits goes to sleep, at most: some hundred microseconds, many times what it takes to be woken; and at least.
-const MOST_SPINS: u32 = 8_000;
-const FEWEST_SPINS: u32 = 30;
 /// Waits in a row in which a thread has spun and slept all the same, after which it spins as long as it may once more.
 const RETRIED_AFTER: u32 = 256;
 
@@ -69,43 +65,71 @@ impl Barrier {
         }
     }
 
-    /// Returns when all threads have come here; what each has written before is seen by all then.
+    /// Does a step after each meeting of all threads until one is the last, which gives something. Steps count from one, and alternate between
+    /// two turns: what a step of one turn writes is read in the next step, of the other.
     ///
     /// # Panics
     /// When another thread has.
-    pub fn wait(&self, spins: &mut Spins) {
+    pub fn steps<T>(&self, mut step: impl FnMut(usize, u64) -> Option<T>) -> T {
+        let mut spins = Spins::default();
+        for count in 1u64.. {
+            assert!(self.passes(&mut spins), "another part of the network has failed");
+            if let Some(last) = step(turn(count), count) {
+                return last;
+            }
+        }
+        unreachable!("steps without end")
+    }
+
+    /// Returns when all threads have come here; what each has written before is seen by all then. False: one of them never will.
+    pub fn passes(&self, spins: &mut Spins) -> bool {
         let before = self.round.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.0.store(0, Ordering::Relaxed);
-            self.round.0.store(before.wrapping_add(1), Ordering::SeqCst);
-            // Who is not counted here looks at the round once more, and finds that it is another.
-            if self.asleep.0.load(Ordering::SeqCst) > 0 {
+            self.round.0.store(before.wrapping_add(1), Ordering::Release);
+            // Who is not counted here has a fence behind this one: it looks at the round once more, and finds that it is another.
+            fence(Ordering::SeqCst);
+            if self.asleep.0.load(Ordering::Relaxed) > 0 {
                 self.wake();
             }
-            return;
+            return true;
         }
         for _ in 0..spins.most {
-            if self.is_over(before) {
-                return spins.paid();
+            if let Some(over) = self.is_over(before) {
+                spins.paid();
+                return over;
             }
-            std::hint::spin_loop();
+            spin_loop();
         }
         spins.failed();
-        self.asleep.0.fetch_add(1, Ordering::SeqCst);
+        self.asleep.0.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
         let mut guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        while !self.is_over(before) {
-            guard = self.wakes.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
+        let over = loop {
+            match self.is_over(before) {
+                Some(over) => break over,
+                None => guard = self.wakes.wait(guard).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
         drop(guard);
         self.asleep.0.fetch_sub(1, Ordering::Relaxed);
+        over
     }
 
-    /// True where the round has ended for which a thread waits.
+    /// True when the round has ended for which a thread waits, and false if it never will; else none.
     #[inline]
-    fn is_over(&self, round: usize) -> bool {
-        let over = self.round.0.load(Ordering::SeqCst) != round;
-        assert!(over || !self.broken.load(Ordering::Relaxed), "another part of the network has failed");
-        over
+    fn is_over(&self, round: usize) -> Option<bool> {
+        if self.round.0.load(Ordering::Acquire) != round {
+            return Some(true);
+        }
+        self.broken.load(Ordering::Relaxed).then_some(false)
+    }
+
+    /// Sends all home that wait here or will.
+    #[cold]
+    pub fn fall(&self) {
+        self.broken.store(true, Ordering::Relaxed);
+        self.wake();
     }
 
     #[cold]
@@ -115,56 +139,18 @@ impl Barrier {
     }
 }
 
+/// The turn of a step, of which the first reads what was written with turn 0 before it.
+pub fn turn(count: u64) -> usize {
+    (count % 2) as usize ^ 1
+}
+
 /// Breaks the barrier when its thread panics.
 pub struct Breaks<'a>(pub &'a Barrier);
 
 impl Drop for Breaks<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::Relaxed);
-            self.0.wake();
+            self.0.fall();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nobody_passes_before_all_have_come() {
-        const ROUNDS: usize = 500;
-        // The last are more threads than many a machine has cores.
-        for threads in [1, 2, 3, 8] {
-            let (barrier, count) = (Barrier::new(threads), AtomicUsize::new(0));
-            std::thread::scope(|scope| {
-                for _ in 0..threads {
-                    scope.spawn(|| {
-                        let mut spins = Spins::default();
-                        for round in 1..=ROUNDS {
-                            count.fetch_add(1, Ordering::Relaxed);
-                            barrier.wait(&mut spins);
-                            assert_eq!(count.load(Ordering::Relaxed), round * threads);
-                            barrier.wait(&mut spins);
-                        }
-                    });
-                }
-            });
-        }
-    }
-
-    #[test]
-    fn nobody_waits_for_a_thread_that_has_panicked() {
-        let barrier = Barrier::new(2);
-        std::thread::scope(|scope| {
-            let waits = scope.spawn(|| barrier.wait(&mut Spins::default()));
-            let fails = scope.spawn(|| {
-                let _breaks = Breaks(&barrier);
-                // By then the other one sleeps.
-                std::thread::sleep(std::time::Duration::from_millis(20));
-                panic!("on purpose");
-            });
-            assert!(fails.join().is_err() && waits.join().is_err());
-        });
     }
 }

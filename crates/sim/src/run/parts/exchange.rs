@@ -1,6 +1,6 @@
 //! Exchange between the parts of a network after each window: packets, timers, ends that are gone, and states.
 
-use super::barrier::Apart;
+use super::border::Border;
 use crate::core::part::Mail;
 use crate::hosts::ends::EndGone;
 use crate::ledger::{HeldRows, Totals};
@@ -8,7 +8,7 @@ use crate::world::part::{Status, WORDS};
 use crate::world::World;
 use fanin_traffic::Completion;
 use fanin_units::Time;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Parts of a division at most: each has a bit of a word.
@@ -22,16 +22,9 @@ struct Post {
     news: Vec<Completion>,
 }
 
-/// A part's state after a window, and for which parts it has mail, as a bit for each.
-#[derive(Default)]
-struct Board([AtomicU64; WORDS + 1]);
-
-/// Post and states of two windows, by turns: what is read after one is written again after the next but one, when all have read it.
+/// Exchange between all parts of a run.
 pub struct Exchange {
-    parts: usize,
-    post: [Vec<Apart<Mutex<Post>>>; 2],
-    /// Written by their part before a barrier, and read by all behind it.
-    boards: [Vec<Apart<Board>>; 2],
+    border: Border<Post, WORDS>,
     /// By part, rows that are complete, and its counts, from time to time.
     seen: Vec<Mutex<(HeldRows, Totals)>>,
     /// The run shall end, as its observer wishes or a table cannot be written. The first part says so with its state.
@@ -41,19 +34,7 @@ pub struct Exchange {
 impl Exchange {
     pub fn new(parts: usize) -> Exchange {
         debug_assert!(parts <= MOST_PARTS, "{parts} parts");
-        let post = || (0..parts * parts).map(|_| Apart::default()).collect();
-        let boards = || (0..parts).map(|_| Apart::default()).collect();
-        Exchange {
-            parts,
-            post: [post(), post()],
-            boards: [boards(), boards()],
-            seen: (0..parts).map(|_| Mutex::default()).collect(),
-            end: AtomicBool::new(false),
-        }
-    }
-
-    fn post(&self, turn: usize, from: usize, to: usize) -> MutexGuard<'_, Post> {
-        lock(&self.post[turn][from * self.parts + to].0)
+        Exchange { border: Border::new(parts), seen: (0..parts).map(|_| Mutex::default()).collect(), end: AtomicBool::new(false) }
     }
 
     /// Hands over what a part has for others, and its state.
@@ -63,42 +44,37 @@ impl Exchange {
         let status = Status { interrupted, ..world.status() };
         let mut mail = 0u64;
         let news = world.take_news();
-        for to in (0..self.parts).filter(|to| *to != number && !news.is_empty()) {
-            self.post(turn, number, to).news.extend(&news);
+        for to in (0..self.border.parts()).filter(|to| *to != number && !news.is_empty()) {
+            self.border.mail(turn, number, to).news.extend(&news);
             mail |= 1 << to;
         }
         for (to, end) in world.take_gone() {
-            self.post(turn, number, to as usize).gone.push(end);
+            self.border.mail(turn, number, to as usize).gone.push(end);
             mail |= 1 << to;
         }
         if let Some(part) = world.core.part.as_deref_mut() {
             part.earliest = Time::MAX;
             for (to, out) in part.out.iter_mut().enumerate().filter(|(_, out)| !out.is_empty()) {
                 // What comes back is empty, and its room is used again.
-                std::mem::swap(&mut self.post(turn, number, to).mail, out);
+                std::mem::swap(&mut self.border.mail(turn, number, to).mail, out);
                 mail |= 1 << to;
             }
         }
-        self.write(turn, number, &status, mail);
+        self.border.write(turn, number, status.to_words(), mail);
     }
 
     /// Says that a part cannot go on.
     pub fn give_up(&self, turn: usize, number: usize) {
-        self.write(turn, number, &Status { stuck: true, ..Status::default() }, 0);
-    }
-
-    fn write(&self, turn: usize, number: usize, status: &Status, mail: u64) {
-        let words = status.to_words().into_iter().chain([mail]);
-        self.boards[turn][number].0 .0.iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
+        self.border.write(turn, number, Status { stuck: true, ..Status::default() }.to_words(), 0);
     }
 
     /// Takes what others have for a part.
     pub fn collect(&self, turn: usize, number: usize, world: &mut World) {
-        for from in 0..self.parts {
-            if self.boards[turn][from].0 .0[WORDS].load(Ordering::Relaxed) >> number & 1 == 0 {
+        for from in 0..self.border.parts() {
+            if !self.border.has_mail(turn, from, number) {
                 continue;
             }
-            let mut post = self.post(turn, from, number);
+            let mut post = self.border.mail(turn, from, number);
             world.receive(&mut post.mail);
             world.receive_ends(std::mem::take(&mut post.gone), true);
             world.receive_news(std::mem::take(&mut post.news));
@@ -107,10 +83,8 @@ impl Exchange {
 
     /// Reads the states of all parts.
     pub fn read(&self, turn: usize, states: &mut Vec<Status>) {
-        let status =
-            |board: &Apart<Board>| Status::from_words(std::array::from_fn(|i: usize| board.0 .0[i].load(Ordering::Relaxed)));
         states.clear();
-        states.extend(self.boards[turn].iter().map(status));
+        states.extend(self.border.read(turn).map(Status::from_words));
     }
 
     /// Hands over the counts of a part, and its rows that are complete, as are those of all others: of events before what all had reached one

@@ -3,16 +3,22 @@
 //! threads change no result. See docs/parallel.md.
 
 mod barrier;
+mod border;
 mod division;
 mod exchange;
+mod gate;
 mod gather;
+#[cfg(test)]
+mod meeting_tests;
 mod steps;
+mod sync;
 mod threads;
 
 pub use division::Division;
 pub use threads::{run_parts, Order, Undivided};
 
 use super::folder::RunError;
+use exchange::MOST_PARTS;
 use fanin_scenario::{Scenario, Volume};
 use fanin_topology::Link;
 use fanin_traffic::Traffic;
@@ -79,7 +85,7 @@ pub fn choose(scenario: &Scenario, cores: usize) -> Result<Chosen, RunError> {
     let volume = scenario.volume().map_err(RunError::Problems)?;
     let (mut threads, mut times) = (1, 1.0);
     for more in (1..).map(|i| 1 << i).take_while(|more| *more < 2 * cores) {
-        let more = cores.min(more);
+        let more = cores.min(MOST_PARTS).min(more);
         let expected = expected(scenario, (&traffic, volume), more);
         if expected.parts == more && expected.times >= WORTH * times {
             (threads, times) = (more, expected.times);
@@ -147,6 +153,11 @@ mod tests {
         assert_eq!(of("[engine]\nthreads = 8\n", 1), (1, "8 were asked for, and there are 1 cores".to_string()));
         let counts = "engine.max_events counts the events of the whole network".to_string();
         assert_eq!(of("[engine]\nthreads = 0\nmax_events = 1000\n", 16), (1, counts));
+        let wide = "[topology]\nkind = \"leaf_spine\"\nleaves = 192\nhosts_per_leaf = 1\nspines = 2\nuplink = { rate = \"400Gbps\", delay = \"1ms\" }\n\
+                    host_link = { rate = \"400Gbps\", delay = \"1ms\" }\n[[traffic]]\nkind = \"permutation\"\nsize = \"1GB\"\n[engine]\nthreads = 0\n";
+        let wide = Scenario::from_toml(wide, Path::new(".")).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let chosen = choose(&wide, 192).expect("valid").division.map(|division| division.parts);
+        assert_eq!(chosen, Some(64), "one core for each, and more than a run has parts for");
         let nothing = "more are not expected to make it a tenth faster".to_string();
         assert_eq!(of("[engine]\nthreads = 0\n", 16), (1, nothing), "8 KB in all: no work for two");
     }

@@ -1,8 +1,9 @@
 //! The parts of a run on threads, or one after the other.
 
-use super::barrier::{Barrier, Breaks, Spins};
+use super::barrier::{turn, Barrier, Breaks};
 use super::division::Division;
 use super::exchange::{Exchange, MOST_PARTS};
+use super::gate::Gate;
 use super::gather::gather;
 use super::steps::{next, Step};
 use crate::ledger::{Destination, Ledger, Tables};
@@ -15,7 +16,7 @@ use fanin_scenario::{Sampling, Scenario};
 use fanin_telemetry::TableError;
 use fanin_units::{Purpose, Span, Stream, Time};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The order in which parts are moved.
 #[derive(Clone, Copy, Debug)]
@@ -273,7 +274,7 @@ fn in_turn(run: Run<'_>, destination: &Destination<'_>, observer: &mut dyn Obser
     share.iter_mut().for_each(|(number, world)| run.exchange.publish(0, *number, world));
     let mut states = Vec::new();
     for count in 1u64.. {
-        let turn = (count % 2) as usize ^ 1;
+        let turn = turn(count);
         run.exchange.read(turn, &mut states);
         let step = run.next(&states);
         for i in (1..share.len()).rev() {
@@ -310,44 +311,21 @@ fn work(
             }
         }
     }
-    let mut spins = Spins::default();
     let mut states = Vec::new();
-    for count in 1u64.. {
-        let turn = (count % 2) as usize ^ 1;
-        barrier.wait(&mut spins);
+    let last = barrier.steps(|turn, count| {
         run.exchange.read(turn, &mut states);
         let step = run.next(&states);
         share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));
         if step.is_last() {
-            return error.map_or(Ok((step, share)), Err);
+            return Some(step);
         }
         // What was handed over a while ago: the others go on meanwhile.
         if let Some(caller) = caller.as_mut().filter(|_| count % run.look == run.look / 2) {
             caller.look(run, &states);
         }
-    }
-    unreachable!("a run without end")
-}
-
-/// Holds threads back until all are there, or sends them home.
-#[derive(Default)]
-struct Gate(Mutex<Option<bool>>, Condvar);
-
-impl Gate {
-    fn open(&self, go: bool) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(go);
-        self.1.notify_all();
-    }
-
-    fn wait(&self) -> bool {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match *said {
-                Some(go) => return go,
-                None => said = self.1.wait(said).unwrap_or_else(PoisonError::into_inner),
-            }
-        }
-    }
+        None
+    });
+    error.map_or(Ok((last, share)), Err)
 }
 
 fn on_threads(run: Run<'_>, destination: &Destination<'_>, observer: &mut dyn Observer, threads: usize) -> Ran {
@@ -397,21 +375,4 @@ fn on_threads(run: Run<'_>, destination: &Destination<'_>, observer: &mut dyn Ob
         let Some(books) = books else { unreachable!("a first part without books") };
         Ok((step, all, books))
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Gate;
-
-    #[test]
-    fn all_that_wait_at_a_gate_go_or_all_go_home() {
-        for go in [true, false] {
-            let gate = Gate::default();
-            std::thread::scope(|scope| {
-                let waiting: Vec<_> = (0..3).map(|_| scope.spawn(|| gate.wait())).collect();
-                gate.open(go);
-                assert!(waiting.into_iter().all(|thread| thread.join().is_ok_and(|said| said == go)));
-            });
-        }
-    }
 }

@@ -499,4 +499,57 @@ mod tests {
         assert_eq!((s.rate.bps(), c.next_timeout()), (LINE, Time::MAX));
         assert!((10..40).contains(&expiries), "{expiries}");
     }
+
+    /// Nothing is counted before the first notification, and α keeps its initial value: the first cut halves the rate whenever it comes.
+    /// Source: DCQCN §3.1 (the rate limiter begins with the first notification).
+    #[test]
+    fn nothing_ages_or_counts_before_the_first_notification() {
+        let (mut c, mut s) = control(Dcqcn { byte_counter: Bytes(1_000), ..Dcqcn::new(DcqcnProfile::Paper) });
+        c.on_ack(&mut s, &Feedback { now: at(1_000), ..Feedback::default() });
+        c.on_sent(&mut s, at(1_000), 5_000);
+        c.on_timer(&mut s, at(1_000));
+        assert_eq!((c.alpha, c.bytes, c.rounds, c.expiries, c.next_timeout()), (1.0, 0, 0, 0, Time::MAX));
+        c.on_cnp(&mut s, at(1_010));
+        assert_eq!(mbps(&s), 20_000);
+    }
+
+    /// α goes on falling when the rate is the line's again: (1 − g)^100 after a hundred periods.
+    #[test]
+    fn alpha_ages_at_the_rate_of_the_line() {
+        let (mut c, mut s) = control(Dcqcn { g: 0.25, ..Dcqcn::new(DcqcnProfile::Paper) });
+        c.on_cnp(&mut s, at(0));
+        while c.next_timeout() < Time::MAX {
+            c.on_timer(&mut s, c.next_timeout());
+        }
+        c.on_ack(&mut s, &Feedback { now: at(5_500), ..Feedback::default() });
+        assert_eq!(c.alpha, libm::pow(0.75, 100.0));
+    }
+
+    /// The byte counter expires with its last byte, the timer not before its time.
+    #[test]
+    fn counter_and_timer_expire_when_they_are_full() {
+        let (mut c, mut s) = control(Dcqcn { byte_counter: Bytes(2_212), ..Dcqcn::new(DcqcnProfile::Paper) });
+        c.on_cnp(&mut s, at(0));
+        c.on_timer(&mut s, at(54));
+        c.on_sent(&mut s, at(54), 1_106);
+        assert_eq!((c.expiries, c.rounds, c.bytes, mbps(&s), c.next_timeout()), (0, 0, 1_106, 20_000, at(55)));
+        c.on_sent(&mut s, at(54), 1_106);
+        assert_eq!((c.expiries, c.rounds, c.bytes, mbps(&s)), (0, 1, 0, 30_000));
+    }
+
+    /// Hyper increase begins when both are beyond F, not at it: min (T, BC) > F. Source: DCQCN figure 7.
+    #[test]
+    fn hyper_increase_begins_beyond_f() {
+        let (mut c, mut s) = control(Dcqcn { byte_counter: Bytes(1_000), ..Dcqcn::new(DcqcnProfile::Paper) });
+        c.on_cnp(&mut s, at(0));
+        (c.expiries, c.rounds, c.target, c.current) = (7, 3, 10e9, 10e9);
+        let mut steps = |c: &mut DcqcnControl| {
+            let before = c.target;
+            c.on_sent(&mut s, at(1), 1_000);
+            (c.rounds, c.target - before)
+        };
+        assert_eq!([steps(&mut c), steps(&mut c), steps(&mut c)], [(4, 40e6), (5, 40e6), (6, 400e6)]);
+        (c.expiries, c.rounds, c.target) = (0, 3, 10e9);
+        assert_eq!([steps(&mut c), steps(&mut c)], [(4, 0.0), (5, 40e6)], "fast recovery up to F");
+    }
 }

@@ -241,4 +241,29 @@ mod tests {
         port.go_on(&mut c, &mut s, 40, 0.1, 0);
         assert_eq!((s.window, s.rate), (BDP, BitRate::from_gbps(100)));
     }
+
+    /// The stage ends at the target itself and after `max_stage` round trips. Source: HPCC Algorithm 1, line 12 (U ≥ η or incStage ≥
+    /// maxStage).
+    #[test]
+    fn the_target_itself_ends_the_stage() {
+        let (mut c, _) = control(100, 5);
+        let (reference, next) = (c.reference, |c: &HpccControl, u| c.window(u));
+        assert_eq!((next(&c, 0.95), next(&c, 0.9)), ((reference + 100.0, 0), (reference + 100.0, 1)));
+        c.stage = 4;
+        assert_eq!(next(&c, 0.475), (reference + 100.0, 5));
+        c.stage = 5;
+        assert_eq!(next(&c, 0.475), (reference * 2.0 + 100.0, 0));
+    }
+
+    /// A least rate above the line's is the line's.
+    #[test]
+    fn the_least_window_is_a_share_of_the_largest() {
+        let path = Path { line_rate: BitRate::from_gbps(100), base_rtt: Span::from_us(T), hops: 1, payload: 1_000, wire: 1_000 };
+        let least = |gbps| {
+            let params = Hpcc { min_rate: BitRate::from_gbps(gbps), ..fanin_params::defaults() };
+            let mut s = Sending { rate: path.line_rate, window: Sending::UNLIMITED };
+            HpccControl::new(&params, &path, &mut s).least
+        };
+        assert_eq!((least(25), least(400)), (BDP as f64 / 4.0, BDP as f64));
+    }
 }

@@ -398,4 +398,16 @@ mod tests {
         }
         assert_eq!((s.window, s.rate), (BDP, BitRate::from_gbps(100)));
     }
+
+    /// Power that rounding has made zero asks for the largest window, of which gamma counts; β is the largest window over N, and the
+    /// least one a share of it.
+    #[test]
+    fn no_power_asks_for_the_largest_window() {
+        let (mut c, mut s) = control(0.9, 10);
+        let p = &mut c.power;
+        assert_eq!((p.increase, p.least, p.most), (BDP as f64 / 10.0, BDP as f64 / 100.0, BDP as f64));
+        (p.smooth, p.reference) = (0.0, BDP as f64 / 2.0);
+        p.update_window(&mut s);
+        assert_eq!((s.window, s.rate), ((BDP as f64 * 0.95) as u64, BitRate::from_gbps(95)));
+    }
 }

@@ -280,4 +280,25 @@ mod tests {
         c.on_loss(&mut s, at(101), Loss::Timeout);
         assert_eq!(c.fabric.packets, 0.01);
     }
+
+    /// A delay of exactly the target lets a window neither rise nor fall, and counts as the reduction of this RTT. Source: Swift
+    /// algorithm 1 (delay < target).
+    #[test]
+    fn at_the_target_a_window_stays() {
+        let (mut c, mut s) = control(params());
+        c.on_ack(&mut s, &ack(7, 40, 20));
+        assert_eq!((c.ends.packets, c.ends.reduced), (10.0, Some(Time::ZERO + Span::from_us(7))));
+    }
+
+    /// Windows end at the largest one: 10 BDP unless it is given. Here 125,000 B of line, 100 packets of 1250 B.
+    #[test]
+    fn windows_end_at_the_largest() {
+        let (c, s) = control(Swift { initial_window: None, ..params() });
+        assert_eq!((c.fabric.packets, c.most, s.window), (100.0, 1_000.0, 100_000));
+        let (mut c, mut s) = control(Swift { max_window: Some(10.05), ..params() });
+        c.on_ack(&mut s, &ack(0, 20, 0));
+        assert_eq!((c.fabric.packets, c.ends.packets, s.window), (10.05, 10.05, 10_050));
+        let (c, _) = control(Swift { max_window: Some(5.0), ..params() });
+        assert_eq!((c.fabric.packets, c.ends.packets), (5.0, 5.0));
+    }
 }

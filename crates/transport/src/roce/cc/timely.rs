@@ -265,4 +265,12 @@ mod tests {
         assert_eq!(feed(16_384, 30), (32_768, true));
         assert_eq!(feed(70_000, 30).0, 81_920);
     }
+
+    /// An RTT of T_high is not above it: its gradient decides, here zero. Source: TIMELY algorithm 1 (new_rtt > T_high).
+    #[test]
+    fn the_upper_threshold_itself_goes_by_the_gradient() {
+        let (mut c, mut s) = control(params());
+        assert_eq!(rates(&mut c, &mut s, &[500, 500]), [1_000, 1_010]);
+        assert_eq!(c.calm, 1);
+    }
 }

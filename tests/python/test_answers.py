@@ -172,3 +172,19 @@ def test_show_takes_a_result_and_says_what_a_folder_is_not(roce: fanin.Result, t
     other = call("show", tmp_path)
     assert other.exit_code == 2
     assert "is a folder without manifest.json, so no result" in " ".join(other.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("page.html", b"<!doctype html><html></html>", "is a page"),
+        ("trace.csv", b"time_ns,queue_bytes\n1,2\n3,4\n", "is no scenario: perhaps a trace"),
+        ("trace.pcap", bytes.fromhex("4d3cb2a1"), "is no scenario: perhaps a trace"),
+    ],
+)
+def test_show_says_in_one_line_what_is_no_scenario(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    shown = call("show", tmp_path / name)
+    text = " ".join(shown.stderr.split())
+    assert shown.exit_code == 2 and text.count("error:") == 1, text
+    assert said in text and "fanin analyze" in text, text

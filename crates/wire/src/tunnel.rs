@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 7348 §5 (VXLAN), RFC 8926 §3 (GENEVE), RFC 2784, RFC 2890 and RFC 1701 (GRE), RFC 7637 §3.2 (NVGRE),
 //! draft-foschiano-erspan-03 §4 (ERSPAN), RFC 3032 §2.1 and RFC 4448 §4.6 (MPLS), RFC 4023 (MPLS in IP), RFC 2003, RFC 2473 and RFC 4213
-//! (IP in IP). Held against tshark's dissection.
+//! (IP in IP), RFC 2516 §4 and §7 (PPPoE). Held against tshark's dissection.
 
 use crate::capture::Direction;
 use crate::control;
@@ -26,6 +26,9 @@ const GENEVE: u16 = 6081;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const MPLS: [u16; 2] = [0x8847, 0x8848];
+/// EtherType of PPPoE's sessions, and protocols of PPP in them, with the EtherTypes of what they carry.
+const PPPOE: u16 = 0x8864;
+const PPP: [(u16, u16); 3] = [(0x0021, IPV4), (0x0057, IPV6), (0x0281, MPLS[0])];
 /// Protocol type of Ethernet frames in GRE and GENEVE.
 const BRIDGED: u16 = 0x6558;
 /// Protocol types of ERSPAN: I and II, III.
@@ -43,6 +46,7 @@ pub enum Tunnel {
     Erspan,
     Mpls,
     IpInIp,
+    Pppoe,
 }
 
 impl std::fmt::Display for Tunnel {
@@ -54,6 +58,7 @@ impl std::fmt::Display for Tunnel {
             Tunnel::Erspan => "ERSPAN",
             Tunnel::Mpls => "MPLS",
             Tunnel::IpInIp => "IP in IP",
+            Tunnel::Pppoe => "PPPoE",
         })
     }
 }
@@ -237,13 +242,29 @@ fn labels(frame: &[u8], mut at: usize, end: usize) -> Option<Step> {
     None
 }
 
-/// The stack of labels that a frame begins with.
-fn labels_of(link: LinkType, frame: &[u8], length: usize) -> Option<Step> {
+/// The session of PPPoE in front of a packet. Its number is of the subscriber's line, and says nothing that addresses do not.
+fn session(frame: &[u8], at: usize) -> Option<Step> {
+    const HEADER: usize = 6;
+    // Version and type 1, code 0: data of a session.
+    if short(frame, at)? != 0x1100 {
+        return None;
+    }
+    let protocol = short(frame, at + HEADER)?;
+    let (_, kind) = PPP.into_iter().find(|(known, _)| *known == protocol)?;
+    Some(Step { kind: Tunnel::Pppoe, what: What::Type(kind), at: at + HEADER + 2, network: None, mirror: None })
+}
+
+/// The stack of labels or the session of PPPoE that a frame begins with.
+fn bare(link: LinkType, frame: &[u8], length: usize) -> Option<Step> {
     let (at, kind) = match link {
         LinkType::Ethernet => control::ether_type(frame).map(|(at, kind)| (at + 2, kind))?,
         _ => Cooked::of(link, frame).map(|cooked| (cooked.size, cooked.ether_type))?,
     };
-    MPLS.contains(&kind).then(|| labels(frame, at, length))?
+    match kind {
+        PPPOE => session(frame, at),
+        kind if MPLS.contains(&kind) => labels(frame, at, length),
+        _ => None,
+    }
 }
 
 /// The packet that a step leads to, or the next step.
@@ -266,11 +287,11 @@ fn enter(frame: &[u8], step: &Step, end: usize) -> Option<Result<Headers, Step>>
     Headers::carried(frame, step.at, end, ether_type).map(Ok)
 }
 
-/// Headers of the innermost packet of a frame whose outermost are `outer`; none where it begins with labels.
+/// Headers of the innermost packet of a frame whose outermost are `outer`; none where it begins with labels or a session.
 pub(crate) fn innermost(link: LinkType, frame: &[u8], length: usize, outer: Option<Headers>) -> Option<Headers> {
     let mut step = match &outer {
         Some(headers) => behind(headers, frame),
-        None => labels_of(link, frame, length),
+        None => bare(link, frame, length),
     };
     let outer_end = outer.map_or(length, |headers| headers.end);
     let (mut found, mut wrap, mut kept) = (outer, None::<Wrap>, None);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -17,6 +18,7 @@ from fanin.text import terminal
 
 __all__ = ["EXAMPLES", "show"]
 
+_ACCEPTED: Final = "accepted: a scenario (TOML, JSON) or a result"
 EXAMPLES: Final = ("fanin show scenarios/demo.toml -o demo.html",)
 
 
@@ -26,9 +28,7 @@ def _asked(path: Path, settings: list[str]) -> tuple[Scenario, str | None]:
     folder = path.parent if of_result else path
     if folder.is_dir():
         if not (folder / "manifest.json").is_file():
-            raise ValueError(
-                f"{path}: is a folder without manifest.json, so no result; accepted: a scenario (TOML, JSON) or a result"
-            )
+            raise ValueError(f"{path}: is a folder without manifest.json, so no result; {_ACCEPTED}")
         found = load(folder)
         changed = Scenario(found.scenario)
         for setting in settings:
@@ -43,9 +43,21 @@ def _asked(path: Path, settings: list[str]) -> tuple[Scenario, str | None]:
     if path.suffix == ".json" and _schema(path).startswith("analysis/"):
         raise ValueError(
             f"{path}: is a report of fanin analyze, no scenario; fanin analyze TRACE -o page.html draws it from the trace, "
-            "fanin compare takes two; accepted: a scenario (TOML, JSON) or a result"
+            f"fanin compare takes two; {_ACCEPTED}"
         )
+    if path.suffix.lower() in (".html", ".htm"):
+        raise ValueError(f"{path}: is a page, which a browser shows; fanin analyze TRACE and fanin report draw pages; {_ACCEPTED}")
+    if path.is_file() and path.suffix.lower() not in (".toml", ".json") and not _is_toml(path):
+        raise ValueError(f"{path}: is no scenario: perhaps a trace, which fanin analyze reads; {_ACCEPTED}")
     return overridden(path, settings), None
+
+
+def _is_toml(path: Path) -> bool:
+    try:
+        tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return True
 
 
 def _schema(path: Path) -> str:

@@ -102,6 +102,10 @@ fn applicable(burst: &Burst, e: &Evidence, growth: &Growth, (p, r): (&Phase, f64
             span(e.assumed)
         ),
     };
+    // Where no law is of these senders, it does not help to know what they did before.
+    if e.senders.other > 0 && e.senders.other * 2 >= e.fan_in {
+        return Err(verdict::unproved(e));
+    }
     if e.unsure > 0 {
         let many = if e.unsure == 1 { "1 flow".into() } else { format!("{} of {} flows", e.unsure, e.fan_in) };
         return Err(format!(

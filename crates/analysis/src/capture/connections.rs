@@ -48,7 +48,7 @@ pub struct Talk {
     clock_at: i64,
     /// Largest payload that the sender accepts, by its SYN; 0: unknown.
     pub mss: u16,
-    /// The first frame was the SYN or SYN/ACK.
+    /// The first frame, by place in the file or by time, was the SYN or SYN/ACK.
     pub from_start: bool,
     pub has_data: bool,
     pub tcp: bool,
@@ -97,7 +97,8 @@ impl Talk {
     /// Takes a frame of a handshake; true: a connection begins.
     fn shake(&mut self, at: i64, first: bool, tcp: &Tcp, payload: u32) -> bool {
         if tcp.flags & SYN != 0 {
-            self.from_start |= first;
+            // A file that is not in order of time may have later segments before its SYN.
+            self.from_start |= first || at <= self.first;
             let again = matches!(self.handshake, Handshake::Syn | Handshake::Repeated) && self.syn_seq == tcp.seq;
             if tcp.flags & ACK != 0 {
                 self.handshake = Handshake::Answer;
@@ -150,6 +151,7 @@ pub fn see(
     if first {
         (talk.first, talk.tcp) = (at, true);
     }
+    talk.first = talk.first.min(at);
     talk.has_data |= payload > 0;
     let shakes = tcp.flags & SYN != 0 || talk.handshake == Handshake::Syn;
     if shakes && talk.shake(at, first, tcp, payload) {

@@ -257,7 +257,8 @@ pub fn inspect(place: &Place, mapping: Option<&Mapping>) -> Result<Inspected, Pr
     if let Found::File(_) = found {
         bytes = file.start()?;
         if bytes.is_empty() {
-            return Err(Problem::new("is empty").file(path).accepted(accepted()).into());
+            let problem = Problem::new("is empty: nothing was written to it").file(path);
+            return Err(problem.suggestion("was what should write it stopped at once, or without the right to capture?").into());
         }
         file.packing = Packing::of(&bytes);
         if file.packing != Packing::Plain {

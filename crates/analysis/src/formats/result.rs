@@ -27,7 +27,7 @@ impl Format for ResultFolder {
         let shelf = &file.place.shelf;
         if !shelf.is_file(&folder.join("manifest.json")) {
             let problem = Problem::new("is a folder, but not a result folder: it has no manifest.json").file(folder);
-            return Err(problem.accepted(super::accepted()).suggestion("give the files in it").into());
+            return Err(problem.suggestion(format!("give the files in it: {}/*", folder.display())).into());
         }
         let manifest = Manifest::read(folder, shelf)?;
         if let Some(mapping) = mapping {

@@ -56,6 +56,8 @@ const BELOW: f64 = 0.5;
 const MISSED: f64 = 0.01;
 /// Share of packets that cannot be told from others above which a finding says so.
 const ALIKE: f64 = 0.01;
+/// Share of those that left from which nothing is known of which were dropped, nor how many.
+const MOST_ALIKE: f64 = 0.9;
 /// Share of packets that leave together above which stamps are doubted; shapers in kernels let one in fifty do so.
 const GROUPED: f64 = 0.25;
 /// Flows that are distinguished, and flows that are at hand.
@@ -456,9 +458,10 @@ fn lost_before(missed: u64, sums: &Sums) -> Option<Finding> {
 fn indistinct(sums: &Sums, passed: [&Passed; 2]) -> Option<Finding> {
     let packets = passed[0].checks.frames();
     let share = sums.alike as f64 / packets.max(1) as f64;
+    let nearly_all = sums.alike as f64 > MOST_ALIKE * sums.matched as f64;
     (share > ALIKE).then(|| Finding {
         code: "indistinct",
-        level: Level::Doubt,
+        level: if nearly_all { Level::Wrong } else { Level::Doubt },
         place: String::new(),
         count: sums.alike,
         bytes: None,

@@ -158,7 +158,9 @@ impl Estimate {
             );
         }
         let acked = c.rate_bps.map_or(String::new(), |rate| format!(", and acknowledgments confirm {}", rate_of(rate)));
-        (Sure::Confirmed, format!("the file agrees: {said}{acked}"))
+        // A port of another speed with another buffer may drop as many: what came again says nothing of the queue's length.
+        let given = if range.dropped_high > 0 { "; the largest queue follows from --rate and --buffer as given" } else { "" };
+        (Sure::Confirmed, format!("the file agrees with the number of drops: {said}{acked}{given}"))
     }
 
     /// Answer in one sentence: the middle, the range, and the certainty.
@@ -241,6 +243,11 @@ mod tests {
         };
         let (sure, dropped, finding, notes) = of(confirmed(Some(980.0), drops + 3, Some(2)));
         assert_eq!((sure, dropped, finding), (Sure::Confirmed, Some(drops), None), "{notes:?}");
+        assert!(
+            notes[0].contains("the file agrees with the number of drops: ")
+                && notes[0].ends_with("; the largest queue follows from --rate and --buffer as given"),
+            "{notes:?}"
+        );
         for c in [confirmed(Some(1_200.0), drops, Some(0)), confirmed(Some(900.0), 10, Some(20)), confirmed(None, 10, None)] {
             let (sure, dropped, finding, notes) = of(c);
             assert_eq!((sure, dropped, finding), (Sure::Refuted, None, Some(("estimate_refuted", Level::Wrong))), "{c:?}");

@@ -7,6 +7,8 @@ use std::io::Read;
 
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
+/// First numbers of files: stamps in microseconds, and in nanoseconds.
+const MAGIC: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];
 
 /// Files that are often given instead of a capture, by their first bytes.
 const STRANGERS: [(&[u8], &str); 8] = [
@@ -20,14 +22,18 @@ const STRANGERS: [(&[u8], &str); 8] = [
     (&[0xa1, 0xb2, 0xcd, 0x34], "it is a pcap file of the modified format: convert it to pcapng, for example with editcap"),
 ];
 
+/// True if a pcap file begins with these bytes, in either order.
+fn begins(bytes: [u8; 4]) -> bool {
+    MAGIC.iter().any(|magic| bytes == magic.to_le_bytes() || bytes == magic.to_be_bytes())
+}
+
 impl<R: Read> Capture<R> {
     /// The file's header, of which the first four bytes have been read.
     pub(super) fn legacy_header(&mut self, magic: [u8; 4]) -> Result<(), CaptureError> {
         if let Some((_, what)) = STRANGERS.iter().find(|(first, _)| magic.starts_with(first)) {
             return Err(self.source.error(Trouble::Unsupported, *what));
         }
-        let known = [0xa1b2_c3d4_u32, 0xa1b2_3c4d].iter().any(|m| magic == m.to_le_bytes() || magic == m.to_be_bytes());
-        if !known {
+        if !begins(magic) {
             let [a, b, c, d] = magic;
             let what = format!("neither pcap nor pcapng: the file begins with {a:02x} {b:02x} {c:02x} {d:02x}");
             return Err(self.source.error(Trouble::Unsupported, what));
@@ -75,6 +81,13 @@ impl<R: Read> Capture<R> {
         // An empty frame at time zero looks the same, and more follows it.
         if header == [0; RECORD_HEADER] && self.source.ends_in_zeros()? {
             return Err(self.source.error(Trouble::Truncated, ZEROS));
+        }
+        // The version, the zone and the accuracy of stamps are where a packet's time and lengths would be.
+        if [kept, length] == [0, 0] && begins([header[0], header[1], header[2], header[3]]) {
+            let what =
+                "another capture begins here, as where files were put together with cat: give the files one by one, or join \
+                        them with mergecap";
+            return Err(self.source.error(Trouble::Malformed, what));
         }
         if u64::from(kept) > LARGEST_BLOCK {
             let what = format!("a packet of {kept} captured bytes; at most {LARGEST_BLOCK} are read");

@@ -235,6 +235,13 @@ fn damage_is_named_with_its_place() {
     file[24 + 8..24 + 12].fill(0xff);
     let message = "block 2 at byte 24: a packet of 4294967295 captured bytes; at most 16777216 are read";
     assert_eq!(error(&file), (Trouble::Malformed, message.into()));
+    // Two files put together, of either order of bytes and unit.
+    for (order, magic) in [(le, 0xa1b2_c3d4), (le, 0xa1b2_3c4d), (Order::Big, 0xa1b2_c3d4)] {
+        let whole = pcap(le, 0xa1b2_c3d4, 1, &[(0, 0, 2, &[1, 2])]);
+        let (trouble, message) = error(&[whole, pcap(order, magic, 1, &[(5, 0, 1, &[1])])].concat());
+        assert_eq!(trouble, Trouble::Malformed);
+        assert!(message.starts_with("block 3 at byte 42: another capture begins here"), "{message}");
+    }
 }
 
 #[test]

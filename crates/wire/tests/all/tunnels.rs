@@ -41,6 +41,7 @@ fn the_innermost_packet_is_found_in_every_tunnel() {
                 Wrapping::Erspan1 | Wrapping::Erspan2 | Wrapping::Erspan3 | Wrapping::Erspan3Long => (Tunnel::Erspan, 1, None),
                 Wrapping::Mpls | Wrapping::MplsWord | Wrapping::MplsBare => (Tunnel::Mpls, 1, Some(NETWORK)),
                 Wrapping::IpInIp | Wrapping::IpInIp6 => (Tunnel::IpInIp, 1, None),
+                Wrapping::Pppoe => (Tunnel::Pppoe, 1, None),
                 Wrapping::Nested => (Tunnel::Mpls, 3, Some(NETWORK)),
             };
             assert_eq!((wrap.kind, wrap.depth, wrap.network), (kind, depth, network), "{wrapping:?}");
@@ -177,7 +178,7 @@ proptest! {
             if let Some(wrap) = headers.wrap {
                 prop_assert!(wrap.depth <= 8 && headers.transport_at <= bytes.len());
                 prop_assert!(wrap.mirror.is_none_or(|mirror| mirror.length <= 66_000 + length as u32));
-                prop_assert!(frame(&bytes, length).outer_headers().is_some() || wrap.kind == Tunnel::Mpls);
+                prop_assert!(frame(&bytes, length).outer_headers().is_some() || matches!(wrap.kind, Tunnel::Mpls | Tunnel::Pppoe));
             }
         }
     }

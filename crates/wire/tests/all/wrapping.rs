@@ -25,11 +25,12 @@ pub enum Wrapping {
     MplsBare,
     IpInIp,
     IpInIp6,
+    Pppoe,
     /// Ethernet in VXLAN in GRE in MPLS.
     Nested,
 }
 
-pub const ALL: [Wrapping; 16] = [
+pub const ALL: [Wrapping; 17] = [
     Wrapping::Vxlan,
     Wrapping::Vxlan6,
     Wrapping::Geneve,
@@ -45,6 +46,7 @@ pub const ALL: [Wrapping; 16] = [
     Wrapping::MplsBare,
     Wrapping::IpInIp,
     Wrapping::IpInIp6,
+    Wrapping::Pppoe,
     Wrapping::Nested,
 ];
 
@@ -128,6 +130,14 @@ pub fn wrap(wrapping: Wrapping, frame: &[u8], length: usize) -> (Vec<u8>, usize)
         Wrapping::IpInIp6 => {
             let outer = [ethernet(0x86dd), ipv6(if v6 { 41 } else { 4 }, packet_length)].concat();
             of(outer, packet, packet_length)
+        }
+        Wrapping::Pppoe => {
+            let [high, low] = (2 + packet_length as u16).to_be_bytes();
+            of(
+                [ethernet(0x8864), vec![0x11, 0, 0, 7, high, low, 0, if v6 { 0x57 } else { 0x21 }]].concat(),
+                packet,
+                packet_length,
+            )
         }
         Wrapping::Nested => {
             let (frame, length) = wrap(Wrapping::Vxlan, frame, length);

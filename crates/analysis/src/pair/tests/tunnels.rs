@@ -198,6 +198,8 @@ fn sessions_of_mirrors_are_told_apart_in_one_file() {
 
 #[test]
 fn packets_that_nothing_tells_apart_are_a_doubt() {
+    let even = arrivals(2_000, 9, |_, p| p.payload = 1_000);
+    let even_port = port(&even, 60_000);
     let (arrivals, port) = plain(2_000, 9);
     // VXLAN at a port that is not known: all that is looked at is the same.
     let hide = |bytes: &mut Vec<u8>| bytes[36..38].copy_from_slice(&7_777_u16.to_be_bytes());
@@ -205,6 +207,14 @@ fn packets_that_nothing_tells_apart_are_a_doubt() {
     let (report, _) = captures.report(json!({"rate": "1Gbps"}));
     assert!(codes(&report).contains(&("indistinct", Level::Doubt)), "{:?}", report.plausibility.findings);
     assert_ne!(report.plausibility.trust, Trust::Good);
+    // Nor do lengths and the first bytes of what is inside: nobody knows how many were dropped.
+    let same = |bytes: &mut Vec<u8>| {
+        hide(bytes);
+        bytes[42..].fill(0);
+    };
+    let (captures, _) = wrapped(&even, &left(&even_port, 0, 0.0), Wrapping::Vxlan, same);
+    let (report, _) = captures.report(json!({"rate": "1Gbps"}));
+    assert!(codes(&report).contains(&("indistinct", Level::Wrong)), "{:?}", report.plausibility.findings);
     // And what was cut off before it could be seen is said.
     let folder = tempfile::tempdir().unwrap();
     for (name, packets) in [("in.pcap", arrivals.clone()), ("out.pcap", left(&port, 0, 0.0))] {

@@ -626,6 +626,11 @@ fn what_the_capturing_side_lost_and_flows_without_a_beginning() {
     let found = found("a.pcap", &plain(&incast()));
     assert_eq!(found.codes(), [("no_syn", Level::Note, 3, None)]);
     assert_eq!(found.plausibility.trust, Trust::Good);
+    // Of a file that is not in order of time, the earliest frame counts.
+    let mut backwards = connection(10, 1);
+    backwards.reverse();
+    let codes = crate::trace::tests::captures::found("a.pcap", &plain(&backwards)).codes();
+    assert!(codes.iter().all(|(code, ..)| *code != "no_syn"), "{codes:?}");
     let mut file = CaptureFile::keep("test", "", None);
     file.interface((HostId(0), IpVersion::V4), "eth0", BitRate::from_gbps(10));
     for segment in connection(10, 1) {

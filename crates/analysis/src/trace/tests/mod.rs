@@ -178,7 +178,10 @@ fn kinds_are_recognised_by_content() {
         assert!(text.contains(part), "{name}: {text}");
     }
     assert!(failure(&folder.0.path().join("nothing.csv"), None).contains("nothing.csv: there is no such file"));
-    assert!(failure(folder.0.path(), None).contains("is a folder, but not a result folder"));
+    let folder = folder.0.path();
+    let all =
+        format!("is a folder, but not a result folder: it has no manifest.json; give the files in it: {}/*", folder.display());
+    assert!(failure(folder, None).ends_with(&all), "{}", failure(folder, None));
 }
 
 /// Writes one column after another.

@@ -10,6 +10,8 @@ use fanin_units::{BitRate, Bytes, Time, BPS};
 /// Intervals without a byte that are held back, at most: if the next one then brings what the line carries in all of them, the counters
 /// had stood still.
 const HELD: u32 = 16;
+/// Part of an interval by which it may begin before the end of the one before: of rounded times, and of polls that are late.
+const ROUNDED: u64 = 8;
 
 /// Signs by which a burst was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,7 +125,7 @@ struct Rare {
     narrow: (u64, u64),
     /// Looks that say something else than the one before of their time.
     twice: u64,
-    /// Intervals that begin before the end of the one before, and those of the same time that count other bytes.
+    /// Intervals that begin well before the end of the one before, and those of the same time that count other bytes.
     overlaps: (u64, u64),
 }
 
@@ -159,8 +161,8 @@ pub struct CounterPort {
     before: Option<CounterBurst>,
     /// True if nothing is known of the time before the next interval.
     cut: bool,
-    /// Begin of the latest interval, and its bytes.
-    latest: (Time, Option<u64>),
+    /// Latest interval that has a length: its begin, its end, and its bytes.
+    latest: (Time, Time, Option<u64>),
     pub(super) counted: Counted,
 }
 
@@ -187,7 +189,7 @@ impl CounterPort {
             burst: None,
             before: None,
             cut: true,
-            latest: (Time::ZERO, None),
+            latest: (Time::ZERO, Time::ZERO, None),
             counted: Counted::default(),
         }
     }
@@ -303,10 +305,13 @@ impl CounterPort {
             }
             return self.unknown(&instant, State::Contradicting, ended);
         }
-        if interval.start < self.counted.last && interval.start < interval.end {
-            self.overlaps(interval);
+        // Looks at one time, such as drops and depths of single packets, lie within intervals.
+        if interval.start < interval.end {
+            if interval.start < self.latest.1 {
+                self.overlaps(interval);
+            }
+            self.latest = (interval.start, interval.end, interval.sent);
         }
-        self.latest = (interval.start, interval.sent);
         let c = &mut self.counted;
         c.intervals += 1;
         c.first.get_or_insert(interval.start);
@@ -516,11 +521,14 @@ impl CounterPort {
         self.rare.as_ref().map_or((0, 0), |rare| rare.back)
     }
 
-    /// Notes an interval that begins before the end of the one before.
+    /// Notes an interval that begins before the end of the one before, by more than times are rounded or polls are late.
     #[cold]
     fn overlaps(&mut self, interval: &Interval) {
-        let (start, sent) = self.latest;
-        let is_other = start == interval.start && self.counted.last == interval.end && sent != interval.sent;
+        let (start, end, sent) = self.latest;
+        if end.since(interval.start).ps() <= interval.length() / ROUNDED {
+            return;
+        }
+        let is_other = start == interval.start && end == interval.end && sent != interval.sent;
         let (count, others) = &mut self.rare.get_or_insert_default().overlaps;
         (*count, *others) = (*count + 1, *others + u64::from(is_other && sent.is_some() && interval.sent.is_some()));
     }

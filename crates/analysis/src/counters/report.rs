@@ -560,7 +560,7 @@ impl CounterReport {
             &Cases { count: resets + twice + overlaps, ..Cases::default() },
             None,
             mixed.join("; "),
-            "two sources, or several queues, are mixed under one name: give each its own port, or one of them alone",
+            "two sources, or several queues, are mixed under one name: give each its own port, or one of them alone; of a single source, times are too coarse",
         );
         let (back, farthest) = self.port.back();
         say(

@@ -382,6 +382,26 @@ fn two_sources_under_one_name_are_a_doubt_and_no_bursts() {
     assert_eq!(mixed(&paths), Some(words.into()));
 }
 
+/// Intervals of a length that is given, while polls are early or late by part of it.
+#[test]
+fn polls_that_are_not_on_time_are_of_one_source() {
+    let folder = Folder::new();
+    let mixed = |path: &std::path::Path, options: &str| {
+        let told = report(path, options).unwrap();
+        told.plausibility.findings.iter().any(|finding| finding.code == "mixed_sources")
+    };
+    // Each other poll is early by so many milliseconds of its second.
+    let late = |ms: u64| {
+        let rows: String = (1..41_u64).map(|i| format!("{},e1,1000,1\n", i * 1_000 - i % 2 * ms)).collect();
+        let path = folder.file("a.csv", format!("time_ms,port,tx_bytes,interval_s\n{rows}"));
+        mixed(
+            &path,
+            r#"{"rate": "1Gbps", "by": "rate", "columns": "time=time_ms,port=port,bytes=tx_bytes:since,interval=interval_s"}"#,
+        )
+    };
+    assert_eq!([late(1), late(100), late(400)], [false, false, true]);
+}
+
 #[test]
 fn powers_of_two_under_a_name_for_thousands_are_told() {
     let folder = Folder::new();

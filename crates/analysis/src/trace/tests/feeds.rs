@@ -304,6 +304,25 @@ fn drops_that_sflow_tells_are_of_a_flow_and_have_a_reason() {
 }
 
 #[test]
+fn looks_within_an_interval_are_of_one_source() {
+    let folder = Folder::new();
+    let mixed = |name: &str, bytes: Vec<u8>| {
+        let told = report(&folder.file(name, bytes), r#"{"rate": "10Gbps"}"#).unwrap();
+        told.plausibility.findings.iter().any(|finding| finding.code == "mixed_sources")
+    };
+    // Drops between two counters, and a queue that is polled while a congestion lasts.
+    let datagrams = [
+        datagram(1, 1_000, &[counters(0, 0)]),
+        datagram(2, 1_500, &[drop(259, 0)]),
+        datagram(3, 2_000, &[counters(125_000_000, 0)]),
+    ];
+    assert!(!mixed("sflow.bin", datagrams.concat()));
+    let at = |tens: u64| 146_591_697_107_546 + tens;
+    let stream = [(0, 1), (20, 4), (50, 2), (90, 3)].map(|(tens, kind)| congestion(at(tens), 60_000, kind, &[]));
+    assert!(!mixed("lanz.bin", [config(), stream.concat()].concat()));
+}
+
+#[test]
 fn sflow_in_a_capture_has_the_times_of_the_capture() {
     let mut pcap = [0xa1b2_c3d4_u32.to_be_bytes().to_vec(), vec![0, 2, 0, 4], words(&[0, 0, 65_535, 1])].concat();
     for (second, sequence, octets) in [(1_700_000_000_u32, 1, 0_u64), (1_700_000_020, 2, 25_000_000_000)] {

@@ -14,6 +14,7 @@ from fanin._core import trace_formats
 from fanin.analysis.answer import answer
 from fanin.analysis.tables import port_rows
 from fanin.cli import app
+from fanin.watch.hub import Hub
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "switch_feeds.py"
 TRACES = EXAMPLE.parent / "traces"
@@ -216,6 +217,21 @@ def test_a_port_of_which_nothing_is_known_is_no_port_without_bursts(tmp_path: Pa
     assert port_rows(analysis.document)[1][0][5:7] == ["unknown", "–"]
     told = answer(analysis.document, None).replace("\0", "")
     assert told.startswith("Whether there was a burst is unknown at 1 port. Trust in this: limited")
+
+
+def test_drops_are_a_lower_bound_where_a_counter_began_anew(tmp_path: Path) -> None:
+    rows = "".join(f"{second},swp1,{second * 1_000},{drops}\n" for second, drops in enumerate((90, 90, 7, 7)))
+    path = tmp_path / "counters.csv"
+    path.write_text(f"time_s,port,tx_bytes,drops\n{rows}")
+    document = fanin.analyze(path, rate="1Gbps", columns="time=time_s:s,port=port,bytes=tx_bytes:total,drops=drops:total").document
+    port = document["ports"][0]
+    assert (port["dropped"], port["counted"]["dropped_at_least"]) == (7, True)
+    assert port_rows(document)[1][0][7] == "≥ 7"
+    port["counted"]["unknown"] = []
+    assert "at least 7 packets were dropped" in answer(document, None).replace("\0", "")
+    assert Hub.drops({"dropped": 7, "dropped_at_least": True}) == "≥ 7"
+    assert Hub.drops({"dropped": 7, "dropped_at_least": False}) == "7"
+    assert Hub.drops({"dropped": None, "dropped_at_least": False}) == "–"
 
 
 def test_help_names_every_format() -> None:

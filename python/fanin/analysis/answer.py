@@ -95,7 +95,8 @@ def _drops(port: dict[str, Any], burst: dict[str, Any], ports: list[dict[str, An
         return "whether packets were dropped, the trace does not tell"
     known = [int(entry["dropped"]) for entry in ports if entry["dropped"] is not None]
     total, guess = sum(known), "≈ " if _estimated(port) else ""
-    more = f", {show.count(total)} in the whole trace" if total > lost else ""
+    least = "at least " if any(tables.drops_at_least(entry) for entry in ports) else ""
+    more = f", {least}{show.count(total)} in the whole trace" if total > lost else ""
     if not lost:
         return f"{strong('no packet of it was dropped')}{more}"
     if burst["arrived_bytes"] is None:  # samples of a queue: records are no packets
@@ -123,6 +124,7 @@ def _quiet(document: dict[str, Any], clock: Clock | None) -> str:
         text += f": the largest queue was {size} at {strong(top['port'])} {_when(top['peak_ps'], clock)}"
     if lost:
         guess = "≈ " if any(_estimated(port) for port in ports) else ""
+        guess += "at least " if any(tables.drops_at_least(port) for port in ports) else ""
         dropped = strong(f"{guess}{show.many(sum(lost), 'packet')}")
         text += f"; {dropped} {'was' if sum(lost) == 1 else 'were'} dropped" if sum(lost) else "; no packet was dropped"
     return f"{text}."

@@ -70,6 +70,11 @@ def at_least(of: dict[str, Any]) -> bool:
     return bool((of.get("counted") or {}).get("peak_at_least"))
 
 
+def drops_at_least(port: dict[str, Any]) -> bool:
+    """Return whether more may have been dropped at a port than is known, as a counter began anew."""
+    return port["dropped"] is not None and bool((port.get("counted") or {}).get("dropped_at_least"))
+
+
 def is_unknown(port: dict[str, Any]) -> bool:
     """Return whether it is unknown if a port had bursts: nothing is known of its time, or of that of its drops."""
     counted = port.get("counted")
@@ -150,7 +155,7 @@ def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
                 _queue(port, port),
                 "unknown" if is_unknown(port) else show.count(port["bursts_found"]),
                 f"{port['burst_ps'] / known_span(port):.2%}" if known_span(port) and not is_unknown(port) else show.NOTHING,
-                _guessed(port, show.count(port["dropped"])),
+                ("≥ " if drops_at_least(port) else "") + _guessed(port, show.count(port["dropped"])),
                 show.count(port["marked"]),
             ]
         )

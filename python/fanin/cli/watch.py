@@ -215,7 +215,7 @@ def _summary(hub: Hub) -> None:
                 hub.name(port.source, port.name),
                 show.count(report["records"]),
                 *sizes,
-                show.count(report["dropped"]),
+                hub.drops(report),
                 hub.unknown_time(report),
             ]
         )

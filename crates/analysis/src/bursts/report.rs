@@ -78,6 +78,8 @@ pub struct CountedPort {
     pub interval_ps: u64,
     /// True if `peak_bytes` is a lower bound.
     pub peak_at_least: bool,
+    /// True if `dropped` is a lower bound: a counter began anew.
+    pub dropped_at_least: bool,
     /// Time that is unknown, by the reason.
     pub unknown: Vec<UnknownTime>,
 }

@@ -55,6 +55,8 @@ pub struct Interval {
     pub watermark: Option<u64>,
     /// Packets that were dropped.
     pub dropped: Option<u64>,
+    /// True if more may have been dropped: a counter began anew.
+    pub dropped_at_least: bool,
     /// Packets that were marked.
     pub marked: Option<u64>,
     pub state: State,

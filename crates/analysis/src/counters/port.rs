@@ -91,6 +91,7 @@ pub(super) struct Counted {
     /// Time that is unknown [ps], and intervals of it, by the reason.
     pub unknown: [(u64, u64); State::UNKNOWN.len()],
     pub dropped: Option<u64>,
+    pub dropped_at_least: bool,
     pub marked: Option<u64>,
     pub peak: Option<(u64, u64)>,
     pub peak_at_least: bool,
@@ -301,6 +302,7 @@ impl CounterPort {
             (*count, *farthest) = (*count + 1, (*farthest).max(back));
             if interval.end >= self.from {
                 sum(&mut c.dropped, interval.dropped);
+                c.dropped_at_least |= interval.dropped_at_least;
                 sum(&mut c.marked, interval.marked);
             }
             return self.unknown(&instant, State::Contradicting, ended);
@@ -318,6 +320,7 @@ impl CounterPort {
         c.last = c.last.max(interval.end);
         if interval.start >= self.from {
             sum(&mut c.dropped, interval.dropped);
+            c.dropped_at_least |= interval.dropped_at_least;
             sum(&mut c.marked, interval.marked);
         }
         if interval.state != State::Known {

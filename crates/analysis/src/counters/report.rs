@@ -309,7 +309,13 @@ impl CounterReport {
                 gap_ps: self.gaps.report(),
             },
             estimate: None,
-            counted: Some(CountedPort { known_ps: c.known, interval_ps: c.shortest, peak_at_least: c.peak_at_least, unknown }),
+            counted: Some(CountedPort {
+                known_ps: c.known,
+                interval_ps: c.shortest,
+                peak_at_least: c.peak_at_least,
+                dropped_at_least: c.dropped_at_least,
+                unknown,
+            }),
             notes,
             bursts,
             port: self.name,
@@ -399,8 +405,9 @@ impl CounterReport {
         };
         if let Some(dropped) = c.dropped.filter(|dropped| *dropped > 0) {
             let states: Vec<&str> = unknown.iter().map(|unknown| unknown.state).collect();
+            let least = if c.dropped_at_least { "at least " } else { "" };
             let words = format!(
-                "whether there was a burst is unknown: {} dropped, at times that are unknown ({})",
+                "whether there was a burst is unknown: {least}{} dropped, at times that are unknown ({})",
                 match dropped {
                     1 => "1 packet was".to_string(),
                     many => format!("{many} packets were"),
@@ -538,6 +545,15 @@ impl CounterReport {
                 span(first)
             ),
             "what was counted there is unknown: name the width that it has (--columns bytes=COLUMN:total(32)); a switch may fill 32 bits under a name for 64",
+        );
+        let again = State::UNKNOWN.iter().zip(c.unknown).find(|(state, _)| **state == State::Repeated).map_or(0, |(_, (_, n))| n);
+        say(
+            "repeated_looks",
+            Level::Note,
+            &Cases { count: again, ..Cases::default() },
+            None,
+            format!("{} again what the one before of the same time said", says(again, "look")),
+            "they count once: a collector asks more often than the switch looks, or writes rows twice",
         );
         let resets = Some(self.port.unknown_time()[1].1).filter(|resets| *resets >= MIXED && resets * 5 >= c.intervals);
         let (resets, (twice, (overlaps, others))) = (resets.unwrap_or(0), self.port.mixed());

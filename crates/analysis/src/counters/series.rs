@@ -108,6 +108,9 @@ impl Series {
             match value {
                 Some(Value::Total(total, bits)) => match (running.step(total, bits, None), place) {
                     (Step::By(count), DROPPED) => interval.dropped = Some(count),
+                    (Step::Reset | Step::Narrow, DROPPED) => {
+                        (interval.dropped, interval.dropped_at_least) = (Some(total), true);
+                    }
                     (Step::By(count), MARKED) => interval.marked = Some(count),
                     _ => {}
                 },
@@ -251,6 +254,7 @@ impl Series {
             (look.marked, frames, &mut interval.marked),
         ];
         let (mut state, mut began, mut narrow) = (State::Known, false, false);
+        let mut at_least = false;
         let bytes_begin = look.sent.is_some() && !self.totals[0].has_begun();
         for (place, (running, (value, most, out))) in self.totals.iter_mut().zip(counters).enumerate() {
             match value {
@@ -259,7 +263,12 @@ impl Series {
                 Some(Value::Since(count)) => *out = Some(count),
                 Some(Value::Rate(rate)) => *out = Some(at_rate(rate, length)),
                 Some(Value::Total(total, bits)) => {
-                    match running.step(total, bits, most.filter(|_| self.untold & (1 << place) == 0)) {
+                    let step = running.step(total, bits, most.filter(|_| self.untold & (1 << place) == 0));
+                    // What a count of drops that began anew shows was dropped since.
+                    if place == DROPPED && matches!(step, Step::Reset | Step::Narrow) {
+                        (*out, at_least) = (Some(total), true);
+                    }
+                    match step {
                         // Bytes, drops and marks of the looks between are not of this interval alone: they are counted, and no burst.
                         Step::By(count) if self.untold & (1 << place) != 0 => {
                             self.untold &= !(1 << place);
@@ -282,6 +291,10 @@ impl Series {
                 }
             }
         }
+        if let (State::Reset, Some(Value::Total(total, _)), Some(dropped)) = (state, look.dropped, interval.dropped) {
+            // The drops may have begun anew with what fell, and be more again already.
+            (interval.dropped, at_least) = (Some(dropped.min(total)), true);
+        }
         self.before = self.last.map_or(look.time, |last| last.time);
         self.earlier = 0;
         self.last = Some(*look);
@@ -301,7 +314,7 @@ impl Series {
                 usual => usual + (distance - usual) / 4,
             };
         }
-        (interval.state, interval.narrow) = (state, narrow);
+        (interval.state, interval.narrow, interval.dropped_at_least) = (state, narrow, at_least);
         [gap, Some(interval)]
     }
 }
@@ -384,6 +397,24 @@ mod tests {
         };
         assert_eq!(states(4), [State::Known; 3]);
         assert_eq!(states(5), [State::Known, State::Gap, State::Known]);
+    }
+
+    #[test]
+    fn drops_of_a_look_in_which_counts_began_anew_are_a_lower_bound() {
+        let look = |us: u64, sent: u64, drops: u64| Look { dropped: Some(Value::Total(drops, None)), ..at(us, sent) };
+        let of = |looks: &[Look]| -> Vec<(Option<u64>, bool, State)> {
+            let mut series = Series::default();
+            let intervals = looks.iter().flat_map(|look| series.look(look, None)).flatten();
+            intervals.map(|i| (i.dropped, i.dropped_at_least, i.state)).collect()
+        };
+        // Drops alone, and with the bytes: what is on the counter came since.
+        let told = of(&[look(0, 0, 90), look(10, 10, 95), look(20, 20, 7), look(30, 30, 9)]);
+        assert_eq!(told, [(Some(5), false, State::Known), (Some(7), true, State::Reset), (Some(2), false, State::Known)]);
+        assert_eq!(of(&[look(0, 1_000, 90), look(10, 5, 7)]), [(Some(7), true, State::Reset)]);
+        // The bytes alone: the drops rose at least by so much, and no wrap is believed.
+        assert_eq!(of(&[look(0, 1_000, 90), look(10, 5, 97)]), [(Some(7), true, State::Reset)]);
+        assert_eq!(of(&[look(0, 1_000, u64::from(u32::MAX)), look(10, 5, 7)]), [(Some(7), true, State::Reset)]);
+        assert_eq!(of(&[look(0, 1_000, 90), look(10, 5, 90)]), [(Some(0), true, State::Reset)]);
     }
 
     #[test]

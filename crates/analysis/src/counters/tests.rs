@@ -85,6 +85,25 @@ fn unknown_time_ends_a_burst_at_no_known_time_and_is_no_zero() {
 }
 
 #[test]
+fn looks_that_say_the_same_again_are_a_finding() {
+    let again = Interval::unknown(Time::from_ps(2 * STEP), Time::from_ps(2 * STEP), State::Repeated);
+    let (report, findings) = report(&by_rate(), [sent(0, 10), sent(1, 10), again, sent(2, 10)].map(Reading::Interval));
+    assert_eq!((findings, report.counted.unwrap().known_ps), (vec!["repeated_looks"], 3 * STEP));
+}
+
+#[test]
+fn drops_are_a_lower_bound_where_counts_began_anew() {
+    let reset = Interval { state: State::Reset, dropped: Some(7), dropped_at_least: true, ..of(1) };
+    let dropped = |i| Interval { dropped: Some(0), ..sent(i, 10) };
+    let (told, _) = report(&by_rate(), [dropped(0), reset, dropped(2)].map(Reading::Interval));
+    assert!(told.dropped == Some(7) && told.counted.unwrap().dropped_at_least);
+    let words = told.nothing.unwrap().words;
+    assert!(words.starts_with("whether there was a burst is unknown: at least 7 packets were dropped"), "{words}");
+    let (told, _) = report(&by_rate(), [dropped(0), dropped(1)].map(Reading::Interval));
+    assert!(told.dropped == Some(0) && !told.counted.unwrap().dropped_at_least);
+}
+
+#[test]
 fn what_is_absent_is_unknown() {
     let (report, _) = report(&by_rate(), [sent(0, 10), of(1), sent(2, 10)].map(Reading::Interval));
     let counted = report.counted.unwrap();

@@ -12,6 +12,7 @@ use super::repeats::Repeats;
 use super::templates::{self, number, set, u16_at, u32_at, Field, FIELDS, HEADER, VARIABLE};
 use super::{no_columns, Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::{Interval, State};
+use crate::display::count as number_of;
 use crate::formats::mapping::Mapping;
 use crate::input::context::name_of;
 use crate::input::problem::Problem;
@@ -557,23 +558,38 @@ impl Decode for Flows {
 
     fn finish(&mut self, notes: &mut Vec<String>) {
         notes.push(format!(
-            "{} records of flows in {} messages, spread over their time and summed over 10 s: loads are means, of queues nothing is known, and \
+            "{} of flows in {}, spread over their time and summed over 10 s: loads are means, of queues nothing is known, and \
              an interval in which no flow was told is unknown",
-            self.records, self.messages
+            number_of(self.records, "record"),
+            number_of(self.messages, "message")
         ));
-        for (count, what) in [
-            (self.missing, "messages or records are missing, by their numbers: loads are lower bounds"),
-            (self.repeats.count, "messages came twice, and count once"),
-            (self.late, "parts of records came after their interval was told, and were passed over"),
-            (self.sampled, "records are of sampled packets, and were multiplied by the rate that they say"),
+        for (count, one, many) in [
+            (
+                self.missing,
+                "message or record is missing, by the numbers: loads are lower bounds",
+                "messages or records are missing, by their numbers: loads are lower bounds",
+            ),
+            (self.repeats.count, "message came twice, and counts once", "messages came twice, and count once"),
+            (
+                self.late,
+                "part of a record came after its interval was told, and was passed over",
+                "parts of records came after their interval was told, and were passed over",
+            ),
+            (
+                self.sampled,
+                "record is of sampled packets, and was multiplied by the rate that it says",
+                "records are of sampled packets, and were multiplied by the rate that they say",
+            ),
             (
                 self.unscaled,
+                "record says how many packets were counted one behind another (305), not how many were left out (306): its bytes are those of the \
+                 packets that were counted",
                 "records say how many packets were counted one behind another (305), not how many were left out (306): their bytes are those of \
                  the packets that were counted",
             ),
-            (self.cut, "messages that the capture cut are not read"),
+            (self.cut, "message that the capture cut is not read", "messages that the capture cut are not read"),
         ] {
-            notes.extend((count > 0).then(|| format!("{count} {what}")));
+            notes.extend((count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many })));
         }
         self.packets.notes("flows", notes);
         self.over.notes(notes);

@@ -10,6 +10,7 @@
 use super::captured::{datagram, datagram_in, first_packet, Packet, Packets};
 use super::{Decode, Feed, PassedOver, Streamed, Tells};
 use crate::counters::{Interval, Look, Value};
+use crate::display::{count as number_of, was};
 use crate::formats::mapping::Mapping;
 use crate::input::context::name_of;
 use crate::input::problem::Problem;
@@ -389,22 +390,31 @@ impl Decode for Sflow {
     fn finish(&mut self, notes: &mut Vec<String>) {
         let agents = self.agents.len();
         notes.push(format!(
-            "{} datagrams of sFlow from {agents} agent{}: counters are as old as an agent keeps them (up to a second), and flows are samples",
-            self.datagrams,
-            if agents == 1 { "" } else { "s" }
+            "{} of sFlow from {}: counters are as old as an agent keeps them (up to a second), and flows are samples",
+            number_of(self.datagrams, "datagram"),
+            number_of(agents as u64, "agent")
         ));
         if self.missing > 0 || self.late > 0 {
-            notes.push(format!("{} datagrams are missing, and {} came too late and were passed over", self.missing, self.late));
+            notes.push(format!(
+                "{} {} missing, and {} came too late and {} passed over",
+                number_of(self.missing, "datagram"),
+                if self.missing == 1 { "is" } else { "are" },
+                self.late,
+                was(self.late)
+            ));
         }
         self.packets.notes("sFlow", notes);
         for (reason, count) in &self.reasons {
             let is_queue = OF_QUEUES.contains(reason);
             let kind = if is_queue { "" } else { ", which no queue is behind" };
-            notes.push(format!("{count} drops that agents told: {}{kind}", reason_name(*reason)));
+            notes.push(format!("{} that agents told: {}{kind}", number_of(*count, "drop"), reason_name(*reason)));
         }
         let untold: u64 = self.agents.values().map(|agent| u64::from(agent.untold)).sum();
         if untold > 0 {
-            notes.push(format!("{untold} more drops that agents did not tell, as they were too many"));
+            notes.push(format!(
+                "{untold} more {} that agents did not tell, as they were too many",
+                if untold == 1 { "drop" } else { "drops" }
+            ));
         }
         self.over.notes(notes);
     }

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 pub struct PortCounts {
     pub records: u64,
     pub dropped: u64,
+    /// True where more may have been dropped: a counter began anew.
+    pub dropped_at_least: bool,
     pub marked: u64,
     /// Largest queue; absent where no record has one.
     pub peak_bytes: Option<u64>,
@@ -414,6 +416,7 @@ impl LivePort {
         self.counts.records += 1;
         let (lost, marked) = (interval.dropped.unwrap_or(0), interval.marked.unwrap_or(0));
         self.counts.dropped = self.counts.dropped.saturating_add(lost);
+        self.counts.dropped_at_least |= interval.dropped_at_least;
         self.counts.marked = self.counts.marked.saturating_add(marked);
         if interval.state != State::Known {
             self.queue = None;

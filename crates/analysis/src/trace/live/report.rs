@@ -35,6 +35,7 @@ impl Live {
                 "retired": now.is_none(),
                 "records": counts.records,
                 "dropped": fates.drops.then_some(counts.dropped),
+                "dropped_at_least": counts.dropped_at_least,
                 "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
                 "peak_bytes": counts.peak_bytes,
                 "peak_at_least": counts.peak_at_least,

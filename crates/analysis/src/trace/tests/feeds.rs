@@ -294,7 +294,7 @@ fn drops_that_sflow_tells_are_of_a_flow_and_have_a_reason() {
     assert_eq!((burst.indirect[0].name.as_str(), burst.indirect[0].bytes), ("10.0.0.5:40000 > 10.0.0.9:80 tcp", 2 * 1_518));
     let said = told.notes.join("\n");
     for part in [
-        "1 drops that agents told: no buffer space (259)",
+        "1 drop that agents told: no buffer space (259)",
         "RED (260)",
         "ACL (258), which no queue is behind",
         "4 more drops that agents did not tell",

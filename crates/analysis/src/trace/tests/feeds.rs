@@ -274,7 +274,7 @@ fn sflow_tells_counters_who_talked_and_drops() {
     assert_eq!(burst.indirect[0].name, "10.0.0.5:40000 > 10.0.0.9:80 tcp");
     assert_eq!((burst.indirect[0].bytes, burst.indirect[0].share), (2 * 1_518_000, 1.0));
     let said = told.notes.join("\n");
-    assert!(said.contains("5 datagrams of sFlow from 1 agent") && said.contains("1 datagrams are missing"), "{said}");
+    assert!(said.contains("5 datagrams of sFlow from 1 agent") && said.contains("1 datagram is missing"), "{said}");
 }
 
 #[test]

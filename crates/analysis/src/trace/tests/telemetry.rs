@@ -269,7 +269,7 @@ fn sampled_flows_are_multiplied_where_the_record_says_by_what() {
     assert_eq!(sent(&[306, 4, 305, 4], &[0, 10]).0, 1_000);
     assert_eq!(sent(&[34, 4, 305, 4, 306, 4], &[50, 10, 990]).0, 50_000);
     let (bytes, said) = sent(&[305, 4], &[10]);
-    assert!(bytes == 1_000 && said.contains("1 records say how many packets were counted one behind another (305)"), "{said}");
+    assert!(bytes == 1_000 && said.contains("1 record says how many packets were counted one behind another (305)"), "{said}");
     assert!(!said.contains("multiplied"), "{said}");
 }
 
@@ -302,7 +302,7 @@ fn messages_that_a_capture_cut_are_counted_and_cost_no_other() {
         frames[1].1.truncate(kept);
         let (found, notes) = intervals(&pcap(&frames), "flows.pcap", None);
         assert_eq!(found.iter().map(|(_, interval)| interval.sent).collect::<Vec<_>>(), [Some(507)], "{cut}");
-        assert!(notes.iter().any(|note| note.contains("1 messages that the capture cut are not read")), "{notes:?}");
+        assert!(notes.iter().any(|note| note.contains("1 message that the capture cut is not read")), "{notes:?}");
     }
 }
 

@@ -123,8 +123,10 @@ class Recorded:
     marker: dict[str, Any]
 
 
-def recorded(binary: Path, table: Path, seed: int, *arguments: str, mark: tuple[str, ...] = ()) -> Recorded:
+def recorded(binary: Path, table: Path, seed: int, *arguments: str, mark: tuple[str, ...] = (), drops: int = 0) -> Recorded:
     """Feed a port that is recorded, and marked if settings are given, until all programs ran for each packet: three seeds at most.
+
+    So many packets were dropped at least: a port overflows less where what feeds it waits for the CPU.
 
     A kernel may leave out a program for a packet, as that of a virtual machine does while the machine's agent has the CPU. Then
     rows are not told by their numbers. It never does so for one packet in a hundred, and what came is never counted twice.
@@ -145,15 +147,17 @@ def recorded(binary: Path, table: Path, seed: int, *arguments: str, mark: tuple[
         assert counters["packets"] + counters["drops"] == len(sent), "the kernel itself counts each"
         came = [said["rows"], *([counted["packets"] + counted["refused"]] if counted else [])]
         assert all(0.99 * len(sent) <= one <= len(sent) for one in came), came
-        if set(came) == {len(sent)}:
+        if set(came) == {len(sent)} and counters["drops"] >= drops:
             return Recorded(sent, table_of(table), said, counters, counted)
-    raise AssertionError(f"in three runs of {len(sent)} packets programs were left out, in the last one to {came}")
+    raise AssertionError(
+        f"three runs of {len(sent)} packets: programs ran for {came} in the last, {counters['drops']} were dropped"
+    )
 
 
 def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path) -> None:
     """Every packet that came has a row; those dropped and those that left are the kernel's own numbers."""
     table = tmp_path / "queue.csv"
-    found = recorded(binary, table, 1, "stats=1")
+    found = recorded(binary, table, 1, "stats=1", drops=21)
     sent, rows, said, counters = found.sent, found.rows, found.said, found.counters
     assert said["unmatched"] == 0
     assert said["rows"] == said["enqueued"] + said["dropped"]
@@ -162,7 +166,7 @@ def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path)
     assert said["dequeued"] + said["unknown_waits"] == said["enqueued"]
     assert said["unknown_waits"] < 0.1 * len(sent)
     assert ("seen to come and not to leave" in said["said"]) == (said["unknown_waits"] > 0)
-    assert said["dropped"] == counters["drops"] > 20
+    assert said["dropped"] == counters["drops"]
     assert rows["frame_bytes"].to_list() == [size for _, size in sent]
     assert rows["marked"].to_list() == [ecn == 3 for ecn, _ in sent]
     assert rows["flow"][1] == "10.0.0.1:40001 > 10.0.0.2:5000 udp"

@@ -191,14 +191,16 @@ def served() -> Iterator[str]:
         yield address
 
 
-def finished(browser: webdriver.Chrome) -> dict[str, list[str]]:
-    """The table of a playground whose runs have ended: what, and values by variant."""
+def finished(browser: webdriver.Chrome, variants: int = 1) -> dict[str, list[str]]:
+    """The table of a playground in which so many runs have ended: what, and values by variant."""
     rows = (
         "return [...document.querySelectorAll('#fanin-playground table')]"
         ".flatMap(t => [...t.tBodies[0].rows].map(r => [...r.cells].map(c => c.textContent)))"
     )
     idle = "return document.querySelector('.pg-run') && !document.querySelector('.pg-run').disabled"
-    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(idle) and driver.execute_script(rows))
+    WebDriverWait(browser, 60).until(
+        lambda driver: driver.execute_script(idle) and any(len(cells) > variants for cells in driver.execute_script(rows))
+    )
     return {cells[0]: cells[1:] for cells in script(browser, rows)}
 
 
@@ -221,7 +223,7 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent.startsWith('Add B')).click()")
     script(browser, "const s = document.getElementById('pg-marking'); s.value = 'none'; s.dispatchEvent(new Event('change'))")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
-    both = finished(browser)
+    both = finished(browser, variants=2)
     assert len(both["fingerprint"]) == 2
     assert both["fingerprint"][0] == native.fingerprint != both["fingerprint"][1]
     assert both["packets marked"][1] == "0" != both["packets marked"][0]
@@ -229,7 +231,7 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     assert "#" in link
     browser.get(f"{served}/index.html")
     browser.get(link)
-    assert finished(browser)["fingerprint"] == both["fingerprint"]
+    assert finished(browser, variants=2)["fingerprint"] == both["fingerprint"]
     errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
     assert errors == []
     requests = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]  # type: ignore[no-untyped-call]

@@ -517,13 +517,14 @@ class TestStreams:
             assert port["cells"][1] == "unknown: records are late"
             assert port["cells"][8] == "139 ms (contradicting 50 ms, reset 50 ms, late 39 ms)"
             (source,) = document["sources"]
-            (problem,) = source["problems"]
-            assert "p: " in problem and "above what the line carries" in problem
+            above, mixed = source["problems"]
+            assert above.startswith("p: ") and "above what the line carries" in above
+            assert mixed.startswith("p: running counts fall in 50 of 199 intervals; two sources")
             lines = [line for line in watch.get("/metrics")[1].splitlines() if line.startswith("fanin_port_unknown_seconds_total{")]
             assert sorted(re.findall(r'reason="(\w+)"', "".join(lines))) == ["contradicting", "late", "reset"]
-            watch.until(lambda: len(watch.said) == 2)
-        assert "above what the line carries" in watch.said[0]
-        assert "they are left out, and its queue is unknown" in watch.said[1]
+            watch.until(lambda: len(watch.said) == 3)
+        assert "above what the line carries" in watch.said[0] and "two sources" in watch.said[1]
+        assert "they are left out, and its queue is unknown" in watch.said[2]
 
     def test_a_capture_most_of_which_is_wrong_is_refused_as_by_an_analysis(self, tmp_path: Path) -> None:
         packets = [(1, sflow(i, 1000 * i)) for i in range(1, 5)] + [(1 + i, sflow(9 + i, 1)[:-9]) for i in range(1, 7)]

@@ -89,17 +89,20 @@ def frame(ecn: int, size: int, number: int) -> bytes:
 def feed(at: cost.Port, seed: int, packets: int = 3_000) -> list[tuple[int, int]]:
     """Bursts of frames of all sizes and codepoints into the port; (ECN, size) of each."""
     draw = random.Random(seed)
-    sent = []
+    sent, ready = [], []
+    # All frames are there before the first is sent: a feeder that makes them one by one may be slower than the port.
+    for number in range(packets):
+        ecn, size = draw.choice((0, 1, 2, 2, 2, 3)), draw.choice((64, 576, 1514, 1514))
+        sent.append((ecn, size))
+        ready.append((frame(ecn, size, number), draw.random() < 0.02))
     with within(at.ns):
         raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         raw.bind(("port", 0x0800))
     with raw:
-        for number in range(packets):
-            ecn, size = draw.choice((0, 1, 2, 2, 2, 3)), draw.choice((64, 576, 1514, 1514))
+        for each, last in ready:
             with suppress(OSError):  # ENOBUFS: the qdisc refused it
-                raw.send(frame(ecn, size, number))
-            sent.append((ecn, size))
-            if draw.random() < 0.02:
+                raw.send(each)
+            if last:
                 time.sleep(0.004)
     return sent
 

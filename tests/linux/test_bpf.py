@@ -31,6 +31,8 @@ from test_pair_kernel import tap
 pytestmark = pytest.mark.native
 
 LIMIT = 60_000
+# So slow that a feeder which waits for the CPU is still quicker: 3,000 packets take half a second.
+RATE = 40_000_000
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,7 @@ def test_s_ecn_gives_every_row_of_the_vectors(binary: Path, params: dict[str, ob
 
 
 @contextmanager
-def port(rate: int = 200_000_000, limit: int = LIMIT) -> Iterator[cost.Port]:
+def port(rate: int = RATE, limit: int = LIMIT) -> Iterator[cost.Port]:
     reason = bed_lacking()
     if reason:
         pytest.skip(f"BPF programs at a port: this machine lacks {reason}")
@@ -87,7 +89,7 @@ def frame(ecn: int, size: int, number: int) -> bytes:
 
 
 def feed(at: cost.Port, seed: int, packets: int = 3_000) -> list[tuple[int, int]]:
-    """Bursts of frames of all sizes and codepoints into the port; (ECN, size) of each."""
+    """Bursts of frames of all sizes and codepoints into the port, some into an empty queue; (ECN, size) of each."""
     draw = random.Random(seed)
     sent, ready = [], []
     # All frames are there before the first is sent: a feeder that makes them one by one may be slower than the port.
@@ -103,7 +105,7 @@ def feed(at: cost.Port, seed: int, packets: int = 3_000) -> list[tuple[int, int]
             with suppress(OSError):  # ENOBUFS: the qdisc refused it
                 raw.send(each)
             if last:
-                time.sleep(0.004)
+                time.sleep(0.02)
     return sent
 
 
@@ -127,14 +129,14 @@ class Recorded:
 
 
 def recorded(binary: Path, table: Path, seed: int, *arguments: str, mark: tuple[str, ...] = (), drops: int = 0) -> Recorded:
-    """Feed a port that is recorded, and marked if settings are given, until all programs ran for each packet: three seeds at most.
+    """Feed a port that is recorded, and marked if settings are given, until all programs ran for each packet: six seeds at most.
 
     So many packets were dropped at least: a port overflows less where what feeds it waits for the CPU.
 
     A kernel may leave out a program for a packet, as that of a virtual machine does while the machine's agent has the CPU. Then
     rows are not told by their numbers. It never does so for one packet in a hundred, and what came is never counted twice.
     """
-    for each in range(seed, seed + 3):
+    for each in range(seed, seed + 6):
         with port() as at, ExitStack() as stack:
             marker = stack.enter_context(bpf.Program(binary, "mark", "port", *mark, ns=at.ns)) if mark else None
             recorder = stack.enter_context(bpf.Program(binary, "record", "port", str(table), *arguments, ns=at.ns))
@@ -152,9 +154,7 @@ def recorded(binary: Path, table: Path, seed: int, *arguments: str, mark: tuple[
         assert all(0.99 * len(sent) <= one <= len(sent) for one in came), came
         if set(came) == {len(sent)} and counters["drops"] >= drops:
             return Recorded(sent, table_of(table), said, counters, counted)
-    raise AssertionError(
-        f"three runs of {len(sent)} packets: programs ran for {came} in the last, {counters['drops']} were dropped"
-    )
+    raise AssertionError(f"six runs of {len(sent)} packets: programs ran for {came} in the last, {counters['drops']} were dropped")
 
 
 def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path)
         # A departure may fall between the reading of the clock and that of the backlog.
         assert least - 1514 <= row["queue_bytes"] <= most + 1514
     assert kept["queue_bytes"].max() <= LIMIT  # type: ignore[operator]
-    analyzed = fanin.analyze(table, rate="200Mbps", overhead="0B").port()
+    analyzed = fanin.analyze(table, rate=f"{RATE}bps", overhead="0B").port()
     assert (analyzed["records"], analyzed["dropped"]) == (len(sent), counters["drops"])
     # The largest queue is the largest that a packet found, which a refused one finds, too; none needs to come while the queue is at
     # its fullest.
@@ -196,9 +196,9 @@ def test_a_queue_table_says_what_the_kernel_counts(binary: Path, tmp_path: Path)
 def test_marks_are_those_of_the_queue_that_packets_found(binary: Path, tmp_path: Path, policy: str, where: str) -> None:
     """The recorder sees each packet as it was put in: CE is set before, by the queue without the packet."""
     table = tmp_path / "queue.csv"
-    settings = [f"policy={policy}", "rate=200mbit", "k=20KB", f"limit={LIMIT}"]
+    settings = [f"policy={policy}", f"rate={RATE}", "k=20KB", f"limit={LIMIT}"]
     settings += ["parent=0x10000", "classid=0x10001"] if where == "htb" else []
-    for seed in (2, 5, 8):
+    for seed in (2, 8, 14):
         found = recorded(binary, table, seed, mark=tuple(settings))
         said, counted = found.said, found.marker
         rows = found.rows.with_columns(pl.Series("ecn", [ecn for ecn, _ in found.sent]))
@@ -271,21 +271,22 @@ def test_a_program_that_is_wrong_by_a_bit_is_found(binary: Path, tmp_path: Path)
         assert found.first is not None, is_
 
 
-def test_each_hook_costs_at_most_180_ns(binary: Path) -> None:
-    """As the kernel counts it, its own measuring included; the least of 15 rounds at most, since others may have the caches."""
+def test_each_hook_costs_a_fraction_of_a_packets_way(binary: Path) -> None:
+    """Beside what this machine's kernel takes for a packet; the least of 15 rounds at most, as others may have the caches."""
     reason = bed_lacking()
     if reason:
         pytest.skip(f"what BPF programs cost at a port: this machine lacks {reason}")
-    # It runs for every packet that is freed anywhere in the kernel, and looks at the reason alone: on_drop.
-    bounds = {"on_enqueue": (20, 180), "on_dequeue": (20, 180), "on_drop": (10, 100), "mark": (20, 250)}
-    found: dict[str, list[float]] = {}
+    # Quiet: 0.09, 0.05, 0.03, 0.10. on_drop runs for every packet that the kernel frees anywhere, and looks at the reason alone.
+    bounds = {"on_enqueue": (0.02, 0.2), "on_dequeue": (0.02, 0.2), "on_drop": (0.01, 0.1), "mark": (0.02, 0.25)}
+    rounds: dict[str, list[float]] = {}
     for _ in range(5):
-        for name, rounds in cost.measure(binary, rounds=3, packets=100_000).items():
-            found.setdefault(name, []).extend(rounds)
-        if all(min(found[name]) <= most for name, (_, most) in bounds.items()):
+        for name, costs in cost.measure(binary, rounds=3, packets=100_000).items():
+            rounds.setdefault(name, []).extend(costs)
+        shares = {name: min(rounds[name]) / min(rounds["packet"]) for name in bounds}
+        if all(shares[name] <= most for name, (_, most) in bounds.items()):
             break
-    print(cost.table(found))
-    assert {name: min(found[name]) for name, (least, most) in bounds.items() if not least < min(found[name]) <= most} == {}
+    print(cost.table(rounds))
+    assert {name: share for name, share in shares.items() if not bounds[name][0] < share <= bounds[name][1]} == {}
 
 
 def dctcp_program(binary: Path) -> bpf.Program:

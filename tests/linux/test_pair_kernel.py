@@ -116,7 +116,8 @@ def test_two_captures_of_the_running_kernel_agree_with_its_own_counters(tmp_path
         counters = fifo(bed.switch)
         counts = [found.write(path) for found, path in zip(taps, (before, behind), strict=True)]
     found = fanin.analyze(before, behind=behind, rate="100Mbps", overhead="0B", fcs=False, buffer=f"{BUFFER}B")
-    assert found.plausibility["findings"] == []
+    # HTB wakes up late for a packet that finds it idle where another process holds the CPU, which looks as late stamps do.
+    assert {finding["code"] for finding in found.plausibility["findings"]} <= {"idle_waits"}
     pair, port = found.pair, found.port()
     assert pair is not None
     # Each packet that went in is one that came out, or one that the kernel says it dropped.

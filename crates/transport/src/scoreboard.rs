@@ -125,10 +125,8 @@ impl Scoreboard {
             bytes += range.1 - range.0;
             if count >= dup_thresh || bytes > enough {
                 let edge = range.0;
-                if edge > self.lost_edge {
-                    self.lost += self.holes_in(self.lost_edge, edge);
-                    self.lost_edge = edge;
-                }
+                self.lost += self.holes_in(self.lost_edge, edge);
+                self.lost_edge = self.lost_edge.max(edge);
                 return;
             }
         }

@@ -494,6 +494,21 @@ mod tests {
         assert_eq!(segments.least_rtt(), Some(Span::from_us(50)));
     }
 
+    /// The shortest RTT is forgotten when it is older than the window, not as old. Source: Linux tcp_min_rtt_wlen, minmax.
+    #[test]
+    fn the_shortest_rtt_is_forgotten_after_its_window() {
+        let mut segments = Segments::new(0);
+        let note = |segments: &mut Segments, s: u64, us: u64| {
+            segments.note_rtt(Time::ZERO + Span::from_s(s), Span::from_us(us));
+            segments.least_rtt().map(|rtt| rtt.ps() / 1_000_000)
+        };
+        assert_eq!(
+            [note(&mut segments, 1, 50), note(&mut segments, 301, 60), note(&mut segments, 302, 60)],
+            [Some(50), Some(50), Some(60)]
+        );
+        assert_eq!([note(&mut segments, 400, 60), note(&mut segments, 603, 70)], [Some(60), Some(60)], "the same again is new");
+    }
+
     #[test]
     fn the_last_segment_that_an_ack_covers_gives_the_latest_rtt() {
         let mut s = four();
@@ -538,6 +553,45 @@ mod tests {
         let newest = s.take_arrivals(at(205)).newest.unwrap();
         assert_eq!(s.find_lost(at(205), newest, Span::from_us(99)), None);
         assert_eq!((s.next_lost(), s.pipe(4000)), (Some((0, 1000)), 0));
+    }
+
+    /// After an undo nothing is lost, and everything can be lost anew.
+    #[test]
+    fn what_was_not_lost_can_be_lost_later() {
+        let mut s = four();
+        assert!(s.is_plain());
+        for us in [100, 200] {
+            s.lose_old(at(us), Span::from_us(1));
+            assert_eq!((s.found_lost(), s.next_lost(), s.pipe(4000), s.is_plain()), (4000, Some((0, 1000)), 0, false));
+            s.none_lost();
+            assert_eq!((s.found_lost(), s.next_lost(), s.pipe(4000), s.is_plain()), (0, None, 4000, true));
+        }
+    }
+
+    /// A segment that is sent a third time, as a probe may be, is in flight once more and not twice, and gives no RTT.
+    #[test]
+    fn a_third_transmission_counts_as_the_second() {
+        let mut s = four();
+        s.sent_again(at(5), 0, 1000);
+        s.sent_again(at(6), 0, 1000);
+        assert_eq!((s.again(), s.pipe(4000)), (1000, 5000));
+        s.acknowledged(&known(9), 1000);
+        assert_eq!((s.again(), s.pipe(4000), latest(&mut s, 9)), (0, 3000, None));
+    }
+
+    /// An original has arrived if it was outstanding when the recovery began and was never sent again. Source: Linux
+    /// FLAG_ORIG_SACK_ACKED.
+    #[test]
+    fn originals_end_at_the_recovery_point() {
+        let known = Known { recover: 2000, ..known(10) };
+        let original = |arrive: &dyn Fn(&mut Segments)| {
+            let mut s = four();
+            s.sent_again(at(5), 0, 1000);
+            arrive(&mut s);
+            s.take_arrivals(at(10)).original
+        };
+        assert_eq!([1000, 2000].map(|una| original(&|s| s.acknowledged(&known, una))), [false, true]);
+        assert_eq!([0, 1000, 2000].map(|from| original(&|s| s.arrived(&known, from, from + 1000))), [false, true, false]);
     }
 
     /// A retransmission that is acknowledged faster than the shortest RTT was not what arrived. Source: RFC 8985 §6.2 step 2.

@@ -146,15 +146,11 @@ pub trait PacketMemory {
 
     /// Counts a packet without a note that came in by port `from` and has to wait for another, where nothing follows from that but a
     /// note to be kept with it. `None`: nothing is counted, and `on_offer` decides.
-    fn take_calmly(&mut self, _envelope: &Envelope, _from: PortNo, _port: PortNo) -> Option<u64> {
-        None
-    }
+    fn take_calmly(&mut self, envelope: &Envelope, from: PortNo, port: PortNo) -> Option<u64>;
 
     /// Ends the count of a packet that has left its queue and had this note (zero: none), where nothing follows from that; the note is taken off
     /// the packet then. False: nothing has changed, and `on_departed` decides.
-    fn leave_calmly(&mut self, _note: u64) -> bool {
-        false
-    }
+    fn leave_calmly(&mut self, note: u64) -> bool;
 
     /// Moves the count of a packet that came in by `from`, leaves its virtual output queue and crosses to port `to`, at a
     /// combined input- and output-queued switch. There `on_offer` is asked before it joins that queue, and marking decides when

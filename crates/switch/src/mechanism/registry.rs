@@ -435,6 +435,15 @@ mod tests {
     use super::*;
     use fanin_params::{Param, Value};
 
+    /// Crates that do not know the mechanisms ask for them by what they can do.
+    #[test]
+    fn mechanisms_are_found_by_capability() {
+        assert_eq!(Mechanisms::that_keep_all(), ["pfc"]);
+        assert_eq!(Mechanisms::that_send_back(), ["rimm"]);
+        assert_eq!(Mechanisms::that_run_at_combined().len(), 4);
+        assert_eq!(Mechanisms::that_writes_telemetry(), Some("int"));
+    }
+
     /// A line of the registry that forgets a capability would make its hooks do nothing.
     #[test]
     fn hooks_and_profiles_have_their_capabilities() {
@@ -444,6 +453,7 @@ mod tests {
             let states = mechanisms.at(&site(&["h0", "s1", "s2"]));
             let [m] = &states[..] else { panic!("{} of {}", states.len(), kind.key) };
             assert_eq!((m.kind().key, m.counts()), (kind.key, kind.counts()));
+            assert_eq!(mechanisms.keys_at("s9"), [kind.key]);
             let capabilities = [
                 (Hooks::TURN, m.sends(|_| ())),
                 (Hooks::EGRESS, m.watches(|_| ())),

@@ -224,6 +224,19 @@ mod tests {
         assert_eq!(rounds.round(400, us(10), us(1_000)), Some(63)); // (1000 + 226) / 2 = 613 us
     }
 
+    /// The pacing rate goes by what is in flight where that is more than cwnd. Source: Linux tcp_update_pacing_rate (max (cwnd,
+    /// packets_out)).
+    #[test]
+    fn offload_goes_by_what_is_in_flight() {
+        let rounds = Rounds::new(400, None, us(1_000));
+        let delay = |flight: u64| {
+            let ack = Ack { una: 1_000 * MSS, nxt: (1_000 + flight) * MSS, srtt: us(1_000), ..Ack::default() };
+            rounds.delays.hystart.as_ref().map_or(0, |h| h.ack_delay(&rounds.w, &ack).ps())
+        };
+        assert_eq!([delay(1), delay(400)], [delay(300); 2]);
+        assert!(delay(400).abs_diff(2 * delay(800)) <= 2, "{} and {}", delay(400), delay(800));
+    }
+
     /// A gap of more than 2 ms ends the train for the rest of the round. Source: Linux hystart_ack_delta_us.
     #[test]
     fn sparse_acks_are_no_train() {

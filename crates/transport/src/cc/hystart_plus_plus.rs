@@ -243,10 +243,13 @@ mod tests {
         let ends = |control| {
             let tcp = Tcp { slow_start: SlowStart::HyStartPlusPlus, ..Tcp::new(Profile::Rfc, control) };
             let control = Control::new(&tcp);
+            assert!(control.needs_rtt());
             (control.new_ack_ends_recovery(), control.alpha())
         };
         assert_eq!(ends(CongestionControl::Reno(crate::cc::Reno {})), (true, None));
         assert_eq!(ends(CongestionControl::NewReno(NewReno {})), (false, None));
+        let dctcp = crate::cc::Dctcp { initial_alpha: 0.5, ..fanin_params::defaults() };
+        assert_eq!(ends(CongestionControl::Dctcp(dctcp)), (false, Some(0.5)));
     }
 
     /// RFC 9406 §4.2: a rise by max (4 ms, an eighth), CSS at a quarter of the speed, its partial round counted, congestion

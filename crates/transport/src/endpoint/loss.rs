@@ -176,11 +176,11 @@ impl TcpEndpoint {
             if news.duplicate && self.loss_beyond_notifications(cfg, r) {
                 self.enter_recovery(cfg, now, r, news.delivered);
             }
-        } else if news.duplicate && self.dup_acks >= cfg.dup_thresh && !r.notified.covers(self.una) {
+        } else if news.duplicate && self.dup_acks == cfg.dup_thresh && !r.notified.covers(self.una) {
             // "Careful": duplicates of what a timeout sent again are no losses, by the ACK heuristic of RFC 6582 §4.1.
             let new_loss = self.una > r.recover || r.recover == 0;
             let heuristic = self.w.cwnd > u64::from(self.w.mss) && u64::from(self.last_acked) <= self.w.segments(4);
-            if self.dup_acks == cfg.dup_thresh && (new_loss || heuristic) {
+            if new_loss || heuristic {
                 self.enter_recovery(cfg, now, r, news.delivered);
             }
         }
@@ -261,7 +261,7 @@ impl TcpEndpoint {
         let ack = self.ack_of(cfg, now, news, false);
         let ssthresh = self.w.ssthresh;
         self.cc.on_recovery_ack(&mut self.w, &ack);
-        if self.w.ssthresh != ssthresh && self.sack_on && !cfg.prr {
+        if self.w.ssthresh != ssthresh && self.sack_on {
             self.w.cwnd = self.w.ssthresh; // Source: RFC 6675 §5 step 4.2
         }
         let reno = !self.sack_on && self.cc.new_ack_ends_recovery() && !r.by_notification;

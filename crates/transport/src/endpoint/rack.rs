@@ -256,7 +256,7 @@ impl TcpEndpoint {
         self.end_probe(cfg, now, r, rack, more);
         let lost = segments.found_lost();
         let mut set_timer = news.acked > 0 || self.timer_follows_sack(segments, arrivals, now);
-        let dubious = news.delivered > news.acked || news.duplicate || news.ece || more.dsack.is_some() || more.nothing_new;
+        let dubious = news.duplicate || news.ece || more.dsack.is_some() || more.nothing_new;
         if dubious || self.phase != Phase::Open || !segments.is_plain() {
             self.alert(cfg, now, r, (segments, rack), news, more, &mut set_timer);
         }
@@ -265,7 +265,7 @@ impl TcpEndpoint {
         }
         let newly_lost = segments.found_lost() > lost;
         let reducing = matches!(self.phase, Phase::Cwr | Phase::Recovery);
-        if !news.ece && (news.acked > 0 || news.delivered > 0) {
+        if !news.ece && news.delivered > 0 {
             // Source: Linux tcp_may_raise_cwnd.
             let in_order = news.acked > 0 || rack.reordering > cfg.dup_thresh;
             self.congestion_on_ack(cfg, now, news, in_order && !reducing);
@@ -431,7 +431,7 @@ impl TcpEndpoint {
         }
         if rack.f_rto {
             if self.nxt > r.recover {
-                if news.delivered > news.acked || news.duplicate {
+                if news.duplicate {
                     rack.f_rto = false; // step 3a: the loss was real
                 }
             } else if news.acked > 0 && !recovered {
@@ -515,6 +515,47 @@ mod tests {
         assert!(!may(Some(1), Some(100), None) && !may(None, Some(100), None));
         assert!(may(None, None, None), "nothing has been sent again");
         assert!(may(Some(1), Some(5), Some(u32::MAX - 5)) && !may(Some(1), Some(u32::MAX - 5), Some(5)), "clocks wrap");
+    }
+
+    /// The reordering window is a quarter of the shortest RTT, a quarter more for each round with a D-SACK, and SRTT at most. Before
+    /// reordering has been seen there is none in a recovery, nor above enough SACKed segments. Source: RFC 8985 §6.2 step 4.
+    #[test]
+    fn the_reordering_window() {
+        let mut rack = Rack::new(&linux());
+        let window =
+            |rack: &Rack, phase, sacked| rack.window(phase, sacked, (Span::from_us(100), Span::from_us(60))).ps() / 1_000_000;
+        let calm = |rack: &Rack| [Phase::Open, Phase::Cwr].map(|phase| [2, 3].map(|sacked| window(rack, phase, sacked)));
+        assert_eq!(calm(&rack), [[25, 0], [25, 0]]);
+        assert_eq!([Phase::Recovery, Phase::Loss].map(|phase| window(&rack, phase, 0)), [0, 0]);
+        rack.note_reordering(2);
+        assert_eq!((rack.reordering, window(&rack, Phase::Recovery, 9), window(&rack, Phase::Open, 9)), (3, 25, 25));
+        let widened = |steps| window(&Rack { steps, ..rack.clone() }, Phase::Open, 0);
+        assert_eq!([1, 2, 3].map(widened), [25, 50, 60]);
+        let degree = |segments| {
+            let mut rack = rack.clone();
+            rack.note_reordering(segments);
+            rack.reordering
+        };
+        assert_eq!([3, 4, 300, 301].map(degree), [3, 4, 300, 300]);
+    }
+
+    /// D-SACKs widen the reordering window once per round, and sixteen recoveries without one make it minimal again. Source: RFC 8985
+    /// §6.2 step 4.
+    #[test]
+    fn d_sacks_widen_the_reordering_window() {
+        let mut rack = Rack::new(&linux());
+        let mut after = |dsack, una, nxt| {
+            rack.adapt_window(dsack, una, nxt);
+            (rack.steps, rack.persist)
+        };
+        assert_eq!(after(false, 0, 5_000), (1, 0));
+        assert_eq!([after(true, 1_000, 5_000), after(true, 4_999, 6_000)], [(2, 16), (2, 16)]);
+        assert_eq!([after(true, 5_000, 7_000), after(false, 8_000, 9_000)], [(3, 16), (3, 16)]);
+        rack.persist = 0;
+        rack.adapt_window(false, 8_000, 9_000);
+        assert_eq!(rack.steps, 1);
+        (0..300).for_each(|round| rack.adapt_window(true, 9_000 + round, 9_001 + round));
+        assert_eq!(rack.steps, 255);
     }
 
     /// A D-SACK counts for the segments that it covers, where it ends above the beginning of the reduction. Source: Linux tcp_check_dsack

@@ -1,6 +1,6 @@
 //! A queue pair as its host sees it: packets, events, telemetry, state.
 
-use super::cc::{NoRateControl, RoceControl};
+use super::cc::{NoRateControl, RoceControl, Swift, Timely};
 use super::*;
 use fanin_packet::{Departure, IpVersion, Record, Syndrome};
 use fanin_params::defaults;
@@ -190,4 +190,35 @@ fn bursts_are_those_of_the_rate_limiter() {
         pair(&cfg)[0].burst(&cfg, at(0))
     };
     assert_eq!([burst(5, Some(Bytes(4_096))), burst(10, Some(Bytes(4_096))), burst(5, None)], [4_096, 0, 0]);
+}
+
+/// Controls hear how many packets an acknowledgment covers and up to which byte of the stream it goes. Source: Swift algorithm 1
+/// (num_acked), TIMELY §4.1 (completions of segments).
+#[test]
+fn controls_hear_of_packets_and_places() {
+    let acknowledge = |control, acks: &[u32]| {
+        let cfg = Roce { congestion_control: control, ..Roce::default() };
+        let [mut a, _] = pair(&cfg);
+        a.write(&cfg, at(0), 8 * 1_024);
+        let first = roce(&next(&mut a, &cfg, 0).expect("data").1).psn;
+        (1..6).for_each(|packet| assert!(next(&mut a, &cfg, 10 * packet).is_some()));
+        let seen = |packet: &u32| {
+            let psn = first.wrapping_add(*packet) & RoceHeader::PSN_MASK;
+            let header = RoceHeader { op: RoceOp::Acknowledge, psn, syndrome: Syndrome::Ack, ..RoceHeader::default() };
+            let us = 10 * u64::from(*packet) + 25;
+            a.on_packet(&cfg, at(us.max(51)), &Envelope::default(), &Header::Roce(header));
+            let s = a.snapshot().expect("a sender");
+            (s.cwnd, s.rate.map_or(0, |rate| rate.bps() / 1_000_000))
+        };
+        acks.iter().map(seen).collect::<Vec<_>>()
+    };
+    let swift = Swift { initial_window: Some(10.0), base_target: Span::from_ms(1), increase: 1.0, ..defaults() };
+    let swift = acknowledge(RoceControl::Swift(Swift { end_target: Span::from_ms(1), ..swift }), &[0, 2]);
+    // 10 + 1/10 packets, and 2/10.1 more.
+    assert_eq!(swift.iter().map(|seen| seen.0).collect::<Vec<_>>(), [10_342, 10_545]);
+    let rates = Timely { t_low: Span::from_ms(1), t_high: Span::from_ms(2), delta: BitRate::from_mbps(10), ..defaults() };
+    let timely = Timely { segment: Bytes(2_048), initial_rate: Some(BitRate::from_gbps(1)), ..rates };
+    let timely = acknowledge(RoceControl::Timely(timely), &[0, 1, 2, 3, 4, 5]);
+    // The first completion gives no difference; the others raise the rate.
+    assert_eq!(timely.iter().map(|seen| seen.1).collect::<Vec<_>>(), [1_000, 1_000, 1_000, 1_010, 1_010, 1_020]);
 }

@@ -1,7 +1,7 @@
 //! Drop notifications, step by step. Source: PDN §IV.
 
 use crate::common::script::{run, run_as};
-use crate::common::ten::{after_ten, base, no_sack};
+use crate::common::ten::{after_ten, base, no_sack, rack};
 use fanin_transport::cc::{CongestionControl, Cubic, Dctcp};
 use fanin_transport::*;
 use fanin_units::Span;
@@ -598,4 +598,75 @@ fn segments_leave_room_for_a_notification() {
     run(&cfg, "+0 > S 0 mss 1440\n+0.1 < S. 0 ack 1 mss 1460\n+0 > . 1 ack 1\n+0 = mss 1440\n+0 write 2000\n+0 > . 1:1441\n+0 > . 1441:2001");
     cfg.mss = Some(1000);
     assert_eq!(cfg.payload(1500, V4, true), 1000);
+}
+
+/// With RACK a notification begins a recovery whose reduction is not undone, whatever D-SACKs say.
+#[test]
+fn rack_halves_at_a_notification() {
+    after_ten(
+        &Tcp { drop_notification: true, ..rack() },
+        100_000,
+        "
+        +0.1 < . 1 ack 1001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0.01 drop 1001:2001
+        +0 = cuts 1
+        +0 = recoveries 1
+        +0 = phase Recovery
+        +0 = ssthresh 5000
+        +0 > . 1001:2001
+        +0.09 < . 1 ack 1001 sack 2001:3001
+        +0 > none
+        +0.1 < . 1 ack 12001 sack 1001:2001
+        +0 = undos 0
+        +0 = phase Open
+        +0 = ssthresh 5000
+        +0 > . 12001:13001
+        +0 > . 13001:14001
+        +0 > . 14001:15001
+        +0 > . 15001:16001
+        +0 > . 16001:17001
+        +0 > . 17001:18001
+        ",
+    );
+}
+
+/// After a timeout with RACK the window stays, in a recovery it is reduced from ssthresh.
+#[test]
+fn rack_answers_in_loss_and_recovery() {
+    after_ten(
+        &Tcp { drop_notification: true, tail_loss_probe: false, ..rack() },
+        100_000,
+        "
+        +0.1 < . 1 ack 1001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0.3 > . 1001:2001
+        +0 = phase Loss
+        +0 = ssthresh 5000
+        +0.1 drop 1001:2001
+        +0 = cuts 1
+        +0 > . 1001:2001
+        +0 = phase Loss
+        +0 = cwnd 1000
+        ",
+    );
+    after_ten(
+        &Tcp { drop_notification: true, ..rack() },
+        100_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 > . 10001:11001
+        +0 = phase Recovery
+        +0 = ssthresh 5000
+        +0.1 drop 10001:11001
+        +0 = cuts 1
+        +0 > . 10001:11001
+        +0 = phase Recovery
+        +0 = recoveries 1
+        +0 = ssthresh 2000
+        ",
+    );
 }

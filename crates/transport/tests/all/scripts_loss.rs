@@ -535,3 +535,94 @@ fn cubic_reduces_to_seven_tenths() {
         ",
     );
 }
+
+/// ACKs of new data are events in recovery, too; duplicates are none.
+#[test]
+fn acks_in_recovery_are_events() {
+    after_ten(
+        &base(),
+        100_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:2001
+        +0 > . 10001:11001
+        +0 < . 1 ack 1 sack 1001:3001
+        +0 > . 11001:12001
+        +0 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 = phase Recovery
+        +0 < . 1 ack 1 sack 1001:5001
+        +0 ! none
+        +0.1 < . 1 ack 5001
+        +0 ! Acked 5000
+        ",
+    );
+}
+
+/// RFC 6582 §3.2 step 2: beyond the last recovery three duplicates suffice, however far the ACK before them advanced.
+#[test]
+fn a_later_loss_needs_no_heuristic() {
+    after_ten(
+        &no_sack(),
+        100_000,
+        "
+        +0.1 < . 1 ack 1
+        +0 > . 10001:11001
+        +0 < . 1 ack 1
+        +0 > . 11001:12001
+        +0 < . 1 ack 1
+        +0 > . 1:1001
+        +0.1 < . 1 ack 12001
+        +0 = phase Open
+        +0 > . 12001:13001
+        +0 > . 13001:14001
+        +0.1 < . 1 ack 14001
+        +0 > . 14001:15001
+        +0 > . 15001:16001
+        +0 > . 16001:17001
+        +0.1 < . 1 ack 17001
+        +0 > . 17001:18001
+        +0 > . 18001:19001
+        +0 > . 19001:20001
+        +0 > . 20001:21001
+        +0.1 < . 1 ack 21001
+        +0 > . 21001:22001
+        +0 > . 22001:23001
+        +0 > . 23001:24001
+        +0 > . 24001:25001
+        +0 > . 25001:26001
+        +0.1 < . 1 ack 26001
+        +0 > . 26001:27001
+        +0 > . 27001:28001
+        +0 > . 28001:29001
+        +0 > . 29001:30001
+        +0 > . 30001:31001
+        +0 > . 31001:32001
+        +0.1 < . 1 ack 26001
+        +0 > . 32001:33001
+        +0 < . 1 ack 26001
+        +0 > . 33001:34001
+        +0 < . 1 ack 26001
+        +0 > . 26001:27001
+        +0 = phase Recovery
+        +0 = recoveries 2
+        ",
+    );
+}
+
+/// Reno leaves at the first ACK of new data, not at a duplicate. Source: RFC 5681 §3.2 step 4.
+#[test]
+fn a_duplicate_does_not_end_renos_recovery() {
+    after_ten(
+        &Tcp { congestion_control: CongestionControl::Reno(Reno {}), ..no_sack() },
+        10_000,
+        "
+        +0.1 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 > . 1:1001
+        +0 < . 1 ack 1
+        +0 = phase Recovery
+        +0 = cwnd 9000
+        ",
+    );
+}

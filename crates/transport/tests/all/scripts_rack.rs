@@ -1,24 +1,8 @@
 //! RACK-TLP, PRR and undoing, step by step: RFC 8985, RFC 9937, RFC 5682 §3, RFC 2883, and what is Linux's own.
 
-use crate::common::ten::{after_ten, base};
+use crate::common::ten::{after_ten, rack};
 use fanin_transport::*;
 use fanin_units::{Bytes, Span};
-
-/// Ten segments of 1000 bytes in flight, recovery as the `linux` profile has it.
-fn rack() -> Tcp {
-    Tcp {
-        loss_detection: LossDetection::Rack,
-        window_rules: WindowRules::Linux,
-        rtt_sampling: RttSampling::EveryAck,
-        rto_floor: RtoFloor::Variance,
-        backoff_reset: BackoffReset::Ack,
-        spurious_rto: SpuriousRto::FRto,
-        slow_start_limit: 65_535,
-        timer_slack: Span::from_ms(2),
-        prr: true,
-        ..base()
-    }
-}
 
 /// RFC 8985 §6.2: one SACKed segment above a hole is no loss before a quarter of the shortest RTT has passed.
 #[test]

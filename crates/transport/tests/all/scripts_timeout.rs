@@ -1,5 +1,6 @@
 //! Timeouts, real and spurious, step by step.
 
+use crate::common::script::run;
 use crate::common::ten::{after_ten, base, no_sack};
 use fanin_transport::cc::{CongestionControl, Cubic};
 use fanin_transport::*;
@@ -495,6 +496,107 @@ fn eifel_decides_by_the_first_acknowledgment_of_new_data() {
         +0 = phase Loss
         +0 > . 3001:4001
         +0 > . 4001:5001
+        ",
+    );
+}
+
+/// RFC 5681 §3.1 equation 4: half of FlightSize; again after progress, from the window of slow start.
+#[test]
+fn a_timeout_halves_what_is_in_flight() {
+    after_ten(
+        &base(),
+        100_000,
+        "
+        +0.1 < . 1 ack 1001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0.3 > . 1001:2001
+        +0 = ssthresh 5500
+        ",
+    );
+    after_ten(
+        &base(),
+        100_000,
+        "
+        +1 > . 1:1001
+        +0 = ssthresh 5000
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +2 > . 1001:2001
+        +0 = timeouts 2
+        +0 = ssthresh 2000
+        ",
+    );
+}
+
+/// RFC 5682 §2.1 step 2a: an ACK of a part of the retransmission ends F-RTO.
+#[test]
+fn f_rto_needs_an_ack_of_the_whole_retransmission() {
+    after_ten(
+        &Tcp { spurious_rto: SpuriousRto::FRto, ..no_sack() },
+        100_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 501
+        +0 > . 1001:2001
+        +0 = phase Loss
+        ",
+    );
+}
+
+/// A duplicate ends F-RTO also while the retransmission waits for the NIC.
+#[test]
+fn a_duplicate_ends_f_rto_before_the_retransmission() {
+    after_ten(
+        &Tcp { spurious_rto: SpuriousRto::FRto, ..no_sack() },
+        100_000,
+        "
+        +0.9 busy
+        +0.2 < . 1 ack 1
+        +0 free
+        +0 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0 = phase Loss
+        ",
+    );
+}
+
+/// RFC 3522 §3.2: the time of the first retransmission alone is kept, and none without timestamps.
+#[test]
+fn eifel_is_for_the_first_timeout() {
+    after_ten(
+        &Tcp { spurious_rto: SpuriousRto::Eifel, timestamps: true, timestamp_tick: Span::from_ms(1), ..base() },
+        100_000,
+        "
+        +1 > . 1:1001 ts 1000,0
+        +2 > . 1:1001 ts 3000,0
+        +0.1 < . 1 ack 1001 ts 5,1000
+        +0 = spurious 0
+        +0 = phase Loss
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        ",
+    );
+    run(
+        &Tcp { spurious_rto: SpuriousRto::Eifel, timestamps: true, timestamp_tick: Span::from_ms(1), handshake: true, ..base() },
+        "
+        +0 > S 0
+        +0.1 < S. 0 ack 1 mss 1000 sackok nots
+        +0 > . 1 ack 1
+        +0 write 3000
+        +0 > . 1:1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0.3 > . 1:1001
+        +0 = phase Loss
+        +0.1 < . 1 ack 1001 nots
+        +0 = spurious 0
+        +0 = phase Loss
+        +0 > . 1001:2001
+        +0 > . 2001:3001
         ",
     );
 }

@@ -331,10 +331,11 @@ fn what_a_neighbour_is_asked_for() {
     assert!(s.effects.contains(&asks(2)), "{:?}", s.effects);
 }
 
-/// A port is held up from its pause on until its queue is empty again: until then its pause is why others are asked.
+/// A port is held up from its pause on until its queue is empty again: until then its pause is why others are asked. Packets of another
+/// class that leave change nothing.
 #[test]
 fn a_port_is_held_up_until_its_queue_is_empty() {
-    let mut s = Switch::new(&params(3_000));
+    let mut s = Switch::new(&PfcParams { classes: vec![3, 4], ..params(3_000) });
     let asked = |s: &mut Switch, ids: std::ops::Range<u32>| {
         s.effects.clear();
         ids.for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
@@ -343,11 +344,25 @@ fn a_port_is_held_up_until_its_queue_is_empty() {
     };
     s.gets(2, pause(3, u16::MAX));
     assert_eq!(asked(&mut s, 0..6), Some(true), "paused");
+    assert_eq!(s.packet(50, 0, 4), Verdict::Pass);
     s.gets(2, pause(3, 0));
+    s.leaves(50);
     (0..5).for_each(|id| s.leaves(id));
     assert_eq!(asked(&mut s, 6..11), Some(true), "a packet of then still waits");
     (5..11).for_each(|id| s.leaves(id));
     assert_eq!(asked(&mut s, 11..17), Some(false), "all of that has left");
+}
+
+/// Lossless classes are claimed to be dropped only where a watchdog may do so.
+#[test]
+fn what_is_claimed_of_classes() {
+    let claims = |watchdog| {
+        let claims = Pfc::claims(&PfcParams { watchdog, ..params(3_000) });
+        (claims.lossless, claims.drops, claims.packet_memory)
+    };
+    assert_eq!(claims(None), (0b1000, !0b1000, Some(Bytes(200_000))));
+    let watchdog = Watchdog { detection: Span::from_us(100), restoration: Span::from_us(50), action: StormAction::Drop };
+    assert_eq!(claims(Some(watchdog)), (0b1000, u8::MAX, Some(Bytes(200_000))));
 }
 
 /// With a pool of their own, other classes take nothing of the lossless ones' and the other way round.
@@ -538,7 +553,7 @@ fn counting_without_a_question_changes_nothing() {
             asked.leaves(gone);
         } else {
             let [from, to] = [draw >> 8, draw >> 12].map(|bits| (bits % 3) as u16);
-            let class = if draw >> 20 & 3 == 0 { 1 } else { 3 };
+            let class = [1, 200, 3, 3, 3, 3, 3, 3][(draw >> 20) as usize % 8]; // 200 is taken for the highest
             let envelope = Envelope { frame: 1_000, class: TrafficClass(class), ..Envelope::default() };
             let note = quick.pfc.take_calmly(&envelope, PortNo(from), PortNo(to));
             calm += u32::from(note.is_some());

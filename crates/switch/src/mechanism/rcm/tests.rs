@@ -591,6 +591,8 @@ fn an_inner_point_passes_on_the_weighed_degree_with_the_roots_flows() {
 #[test]
 fn only_flows_that_do_no_harm_are_moved() {
     let mut play = Play::new(&params());
+    (0..9).for_each(|_| play.hear(OUT, 31, &[1]));
+    assert_eq!(play.route(flow(2)), Verdict::Pass, "severe degrees begin at 32");
     (0..2).for_each(|_| play.hear(OUT, 40, &[1]));
     assert_eq!(play.route(flow(2)), Verdict::Pass, "two are not severe yet");
     play.hear(OUT, 40, &[1]);

@@ -480,16 +480,17 @@ fn crossings_at_egress_make_messages() {
     assert_eq!(egress(&mut s, HOST, 0).len(), 1);
     // Where the only neighbour that was heard is the port itself, nobody brings it back.
     assert_eq!(egress(&mut s, SWITCHES[1], 1_000), []);
-    assert_eq!((s.rimm.counts.messages_sent, s.rimm.counts.messages_unsent), (3, 1));
+    assert_eq!((s.rimm.counts().messages_sent, s.rimm.counts().messages_unsent), (3, 1));
     // A queue that may be above α when the next packet leaves is watched.
-    let watch = |frame| {
-        let mut s = Switch::new(&[("alpha", text("1000B"))]);
+    let watch = |alert, frame| {
+        let mut s = Switch::new(&[("alpha", text("1000B")), ("alert", text(alert))]);
         let (mut envelope, mut shim, mut fx) = (Envelope { frame, ..Envelope::default() }, None, Effects::default());
         let mut p = Arrival { id: PacketId(1), envelope: &mut envelope, from: None, shim: &mut shim };
         s.rimm.on_offer(&mut s.node, &mut p, HOST, &mut fx);
         fx.list
     };
-    assert_eq!((watch(999), watch(1_000)), (vec![], vec![(0, Effect::Watch(HOST))]));
+    assert_eq!(["message", "at_once"].map(|alert| watch(alert, 999)), [vec![], vec![]]);
+    assert_eq!(["message", "at_once"].map(|alert| watch(alert, 1_000)), [vec![(0, Effect::Watch(HOST))], vec![]]);
 }
 
 /// A switch whose queues hold so many bytes.

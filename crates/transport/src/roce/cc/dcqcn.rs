@@ -343,6 +343,17 @@ mod tests {
         s.rate.bps() / 1_000_000
     }
 
+    /// A trial marks as the paper does, in proportion to the line. Source: DCQCN §5.2.
+    #[test]
+    fn a_trial_marks_in_proportion_to_the_line() {
+        for (gbps, curve) in [(40, "min = \"5000B\", max = \"200000B\""), (100, "min = \"12500B\", max = \"500000B\"")] {
+            let at = Ground { rate: BitRate::from_gbps(gbps), rtt: Span::from_us(10), buffer: None, marks: None };
+            let [(path, value)] = &DcqcnControl::authors(&at)[..] else { panic!("one setting") };
+            assert_eq!(*path, "switch.marking");
+            assert!(value.starts_with(&format!("{{ kind = \"red\", {curve}, max_p = 0.01, weight = 1.0, ")), "{value}");
+        }
+    }
+
     /// By hand, from the equations: 40 → 20 at α = 1, back by halves of the gap, then by R_AI and R_HAI.
     #[test]
     fn a_cut_fast_recovery_and_additive_increase() {

@@ -251,6 +251,14 @@ mod tests {
         assert_eq!(suited(100, 11), ", delta = \"100Mbps\", t_low = \"28us\", t_high = \"280us\"", "in whole microseconds");
     }
 
+    /// TIMELY estimates no congestion, and its trial gets switches that do not mark.
+    #[test]
+    fn rtts_need_no_marks() {
+        assert_eq!(RateControl::alpha(&control(params()).0), None);
+        let at = Ground { rate: BitRate::from_gbps(10), rtt: Span::from_us(20), buffer: None, marks: None };
+        assert_eq!(TimelyControl::authors(&at), [("switch.marking", "\"none\"".to_string())]);
+    }
+
     /// Acknowledgments within a segment say nothing; one that covers several completes once.
     #[test]
     fn only_completions_count() {

@@ -4,10 +4,11 @@
 //! ```text
 //! +0    write 3000            application calls: write N, close, hold (stop reading), read N
 //! +0    > . 1:1001 ack 1      a packet that leaves at this time: flags, [from:to) or a bare number, ack, sack, win, ecn, ts, nack
-//! +0.1  < . 1 ack 1001        a packet that arrives: `win` is 65535 unless given; `trimmed`: without its payload
+//! +0.1  < . 1 ack 1001        a packet that arrives: `win` is 65535 unless given; `trimmed`: without its payload; `nots`: without a timestamp
 //! +0    > none                nothing has left that was not expected, and nothing can leave now
 //! +0    drop 1:1001 op 2      a switch notifies of its drop; operation 1 (retransmit and halve) unless given
 //! +0    drop ack 1001         it dropped an acknowledgment of ours without data
+//! +0    busy                the NIC takes nothing, until `free`
 //! +0    = cwnd 4000           cwnd, ssthresh, phase, state, rto, srtt, timeouts … are so
 //! +0    ! Delivered 1000      the next event
 //! ```
@@ -30,6 +31,8 @@ pub struct Script<'a> {
     now: Time,
     left: VecDeque<(Time, Packet)>,
     line: String,
+    /// True if the NIC takes nothing.
+    busy: bool,
     /// What the last drop notification was counted as.
     outcome: Option<&'static str>,
 }
@@ -50,7 +53,7 @@ pub fn run_as(cfg: &Tcp, role: Role, text: &str) -> TcpEndpoint {
         ip: fanin_packet::IpVersion::V4,
     };
     let tcp = TcpEndpoint::new(cfg, conn, Time::ZERO);
-    let mut script = Script { cfg, tcp, now: Time::ZERO, left: VecDeque::new(), line: String::new(), outcome: None };
+    let mut script = Script { cfg, tcp, now: Time::ZERO, left: VecDeque::new(), line: String::new(), busy: false, outcome: None };
     script.drain();
     for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
         script.line = line.to_string();
@@ -63,7 +66,7 @@ pub fn run_as(cfg: &Tcp, role: Role, text: &str) -> TcpEndpoint {
 impl Script<'_> {
     fn drain(&mut self) {
         let mut p = Packet::default();
-        loop {
+        while !self.busy {
             let wanted = self.tcp.due(self.cfg, self.now, Kinds::DATA);
             if self.tcp.poll(self.cfg, self.now, Kinds::CONTROL, &mut p.envelope, &mut p.header) {
                 self.left.push_back((self.now, p));
@@ -98,6 +101,7 @@ impl Script<'_> {
         match words[0] {
             "write" => self.tcp.write(self.cfg, self.now, number(1)),
             "close" => self.tcp.close(self.cfg, self.now),
+            "busy" | "free" => self.busy = words[0] == "busy",
             "hold" => self.tcp.hold_reads(true),
             "read" => self.tcp.read(self.cfg, self.now, number(1)),
             "<" => {
@@ -178,7 +182,7 @@ impl Script<'_> {
         let window = num("win", 65_535) as u16;
         let mut s = p.segment_mut();
         s.set(flags, IRS.wrapping_add(from), ack, window, (to - from) as u16);
-        if self.cfg.timestamps {
+        if self.cfg.timestamps && !words.contains(&"nots") {
             let (value, echo) = get("ts").map_or((0, 0), |w| {
                 let (a, b) = w.split_once(',').expect(&self.line);
                 (a.parse().unwrap(), b.parse().unwrap())

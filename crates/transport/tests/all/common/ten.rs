@@ -23,6 +23,22 @@ pub fn no_sack() -> Tcp {
     Tcp { sack: false, ..base() }
 }
 
+/// Recovery as the `linux` profile has it.
+pub fn rack() -> Tcp {
+    Tcp {
+        loss_detection: LossDetection::Rack,
+        window_rules: WindowRules::Linux,
+        rtt_sampling: RttSampling::EveryAck,
+        rto_floor: RtoFloor::Variance,
+        backoff_reset: BackoffReset::Ack,
+        spurious_rto: SpuriousRto::FRto,
+        slow_start_limit: 65_535,
+        timer_slack: Span::from_ms(2),
+        prr: true,
+        ..base()
+    }
+}
+
 const TEN: &str = "
     +0 > . 1:1001
     +0 > . 1001:2001

@@ -75,8 +75,11 @@ class Live:
     def used(self) -> int:
         """Return how many bytes of the present file need not be read again."""
 
-    def take(self) -> str:
-        """Return what has ended since this was last asked: ``bursts``, ``gaps``, ``cells``, ``cells_lost``."""
+    def take(self) -> list[str]:
+        """Return what has ended since this was last asked: ``bursts``, ``gaps``, ``cells``, ``cells_lost``.
+
+        It comes in parts, one at least, of 64 bursts at most each, in the order of their ends.
+        """
 
     def report(self) -> str:
         """Return the present state: of the stream, and of each of its ``ports``."""

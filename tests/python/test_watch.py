@@ -102,6 +102,13 @@ class TestFiles:
         assert watch.counts() == {"eth0": 20 * BURST, "eth1": 20 * BURST}
         assert watch.watch.problems == []
 
+    def test_bursts_are_told_few_at_a_time_in_the_order_of_their_ends(self, tmp_path: Path) -> None:
+        told: list[list[Burst]] = []
+        once(written(tmp_path / "a.csv", HEADER + rows(200)), told=told.append)
+        ends = [burst.report["end_ps"] for bursts in told for burst in bursts]
+        assert (len(ends), max(map(len, told))) == (400, 64)
+        assert ends == sorted(ends)
+
     def test_what_is_appended_comes_and_rotation_loses_and_repeats_nothing(self, tmp_path: Path) -> None:
         file = written(tmp_path / "a.csv", HEADER + rows(5))
         with running(file) as watch:
@@ -657,6 +664,22 @@ class TestCommand:
         assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
+REPLAY = """
+import sys, threading
+stop = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+rows = [(int(at), rest) for at, rest in (line.split(",", 1) for line in open(sys.argv[1]))]
+turns = 0
+with open(sys.argv[2], "w") as pipe:
+    pipe.write(sys.argv[3])
+    while not stop.is_set():
+        pipe.write("".join(f"{at + turns * 6_000_000},{rest}" for at, rest in rows))
+        turns += 1
+print(turns)
+"""
+"""A program that writes rows again and again until its input ends, and says how often: its memory is not the watch's."""
+
+
 def resident() -> int:
     """Return the bytes of memory that this process has."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -728,32 +751,19 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     seconds = float(os.environ.get("FANIN_SOAK_S", "20"))
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    blocks, stop = [], threading.Event()
     # A second of 32 ports, replayed at later times: the same flows again and again, and some new ones.
-    block = rows(4, ports=32, each=200)
-    for line in block.splitlines():
-        at, rest = line.split(",", 1)
-        blocks.append((int(at), rest))
-    sent = 0
-
-    def write() -> None:
-        nonlocal sent
-        with pipe.open("w") as writer:
-            writer.write(HEADER)
-            turn = 0
-            while not stop.is_set():
-                writer.write("".join(f"{at + turn * 6_000_000},{rest}\n" for at, rest in blocks))
-                turn += 1
-                sent += len(blocks)
-
+    block = written(tmp_path / "block", rows(4, ports=32, each=200))
+    each = len(block.read_text().splitlines())
+    replay = [sys.executable, "-c", REPLAY, str(block), str(pipe), HEADER]
     peaks: Counter[int] = Counter()
 
     def told(bursts: list[Burst]) -> None:
         peaks.update(burst.report["peak_bytes"] for burst in bursts)
 
-    with running(pipe, keep=200, told=told, page=True, cell="5ms") as watch:
-        thread = threading.Thread(target=write)
-        thread.start()
+    with (
+        running(pipe, keep=200, told=told, page=True, cell="5ms") as watch,
+        subprocess.Popen(replay, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer,
+    ):
         # Until all that is bounded is full: bursts, the strip, and what is read ahead while nobody takes what has ended.
         watch.until(lambda: watch.watch.hub.found > 5_000, max(400, seconds / 2))
         watch.until(lambda: -1 not in watch.watch.hub.document()["strips"][-1]["level"], max(400, seconds / 2))
@@ -768,8 +778,8 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
             if tick % 4 == 0:
                 assert watch.get("/metrics")[0] == 200
             levels[tick] = resident()
-        stop.set()
-        thread.join(timeout=60)
+        turns = int(writer.communicate(timeout=600)[0])
+        sent = turns * each
         watch.until(lambda: sum(watch.counts().values()) == sent)
         assert len(watch.watch.hub.bursts) == 200
     # Lower quartiles: what is held, without what is on its way.
@@ -777,7 +787,6 @@ def test_memory_is_flat_and_counts_are_exact(tmp_path: Path) -> None:
     first, last = (sorted(part)[len(part) // 4] for part in thirds)
     said = f"lower quartiles {first:,} and {last:,} bytes ({(last - first) / first:+.2%}), all {min(levels):,} to {max(levels):,}"
     print(f"{seconds:g} s: {sent:,} rows, {watch.watch.hub.found:,} bursts; memory: {said}")
-    turns = sent // len(blocks)
     assert peaks == {198 * 1500: 4 * 32 * turns}
     assert watch.watch.hub.found == 4 * 32 * turns
     assert abs(last - first) <= max(0.01 * first, 2**20), f"memory went from {first:,} to {last:,} bytes"

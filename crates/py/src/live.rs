@@ -8,6 +8,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// Bursts that are told of at once: each takes some 10 KB as text and as objects of Python.
+const PART: usize = 64;
+
 /// A stream that is analysed as it comes: bytes go in, what has ended comes out as JSON.
 #[pyclass(module = "fanin._core", frozen)]
 pub struct Live(Mutex<trace::Live>);
@@ -104,9 +107,14 @@ impl Live {
         self.held().used()
     }
 
-    /// Takes all that has ended since the last call, as JSON.
-    fn take(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| serde_json::to_string(&self.held().take())).map_err(|error| PyValueError::new_err(error.to_string()))
+    /// Takes all that has ended since the last call, as JSON: one part at least, of 64 bursts at most each, in the order of their ends.
+    fn take(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let parts = |ended: trace::Ended| ended.parts(PART).map(|part| serde_json::to_string(&part)).collect::<Result<_, _>>();
+        py.detach(|| {
+            let ended = self.held().take();
+            parts(ended)
+        })
+        .map_err(|error: serde_json::Error| PyValueError::new_err(error.to_string()))
     }
 
     /// The present state, as JSON.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from array import array
@@ -213,40 +214,48 @@ class Hub:
         self.turned = threading.Condition(self.lock)
         self.turn = 0
 
-    def gather(self) -> list[Burst]:
-        """Take what has ended at each source since the last call; return the bursts."""
-        new: list[Burst] = []
+    def gather(self) -> Iterator[list[Burst]]:
+        """Take what has ended at each source since the last call; return the bursts, few at a time."""
         for source in self.sources:
             source.settle()
-            taken, report = source.take()
+            parts, report = source.take()
             with self.lock:
-                self._take(source, taken, report, new)
+                self._see(source, report)
+            parts.reverse()
+            while parts:
+                taken = json.loads(parts.pop())
+                with self.lock:
+                    bursts = self._take(source, taken)
+                yield bursts
         with self.turned:
             self.turn += 1
             self.turned.notify_all()
-        return new
 
-    def _take(self, source: Source, taken: dict[str, Any], report: dict[str, Any], new: list[Burst]) -> None:
+    def _see(self, source: Source, report: dict[str, Any]) -> None:
         self.reports[source.name] = report
         source.heard(report["problems"] or ())
         self._warn(source, report)
         for port in report["ports"]:
             self._port(source, port["port"]).report = port
+
+    def _take(self, source: Source, taken: dict[str, Any]) -> list[Burst]:
         self.cells_lost += taken["cells_lost"]
         for name, cell in taken["cells"]:
             self._port(source, name).add_cell(*cell)
         for gap in taken["gaps"]:
             self.gaps.append({"source": source.name, **gap})
-        for one in sorted(taken["bursts"], key=lambda one: (one["origin_s"] + one["burst"]["end_ps"] / 1e12, one["port"])):
-            self.found += 1
-            burst = Burst(self.found, source.name, one["port"], one["origin_s"], one["burst"])
-            self.bursts.append(burst)
-            new.append(burst)
-            lasted = burst.report["duration_ps"] / 1e12
-            self._port(source, burst.port).add_burst(burst.end_s, lasted)
-            self.durations[source.name].add(lasted)
-            if burst.report["peak_bytes"] is not None:
-                self.peaks[source.name].add(burst.report["peak_bytes"])
+        return [self._burst(source, one) for one in taken["bursts"]]
+
+    def _burst(self, source: Source, one: dict[str, Any]) -> Burst:
+        self.found += 1
+        burst = Burst(self.found, source.name, one["port"], one["origin_s"], one["burst"])
+        self.bursts.append(burst)
+        lasted = burst.report["duration_ps"] / 1e12
+        self._port(source, burst.port).add_burst(burst.end_s, lasted)
+        self.durations[source.name].add(lasted)
+        if burst.report["peak_bytes"] is not None:
+            self.peaks[source.name].add(burst.report["peak_bytes"])
+        return burst
 
     def _warn(self, source: Source, report: dict[str, Any]) -> None:
         """Say on the terminal, each once for a source, that its clock is not to be trusted, and what its counters contradict."""

@@ -94,13 +94,16 @@ class Rules:
         self._last: dict[tuple[str, str, str], float] = {}
         self._open: dict[tuple[str, str, str], tuple[int, int]] = {}
 
-    def alerts(self, hub: Hub, bursts: list[Burst]) -> Iterator[dict[str, Any]]:
-        """Return the alerts for bursts that have ended, and for those that are open."""
+    def of_ended(self, bursts: list[Burst]) -> Iterator[dict[str, Any]]:
+        """Return the alerts for bursts that have ended."""
         for burst in bursts:
             for rule in self.rules:
                 key = (rule.name, burst.source, burst.port)
                 if rule.holds(burst) and self._open.pop(key, None) != (burst.origin_s, burst.report["start_ps"]):
                     yield from self._alert(rule, burst.source, burst.port, _of_burst(burst))
+
+    def of_open(self, hub: Hub) -> Iterator[dict[str, Any]]:
+        """Return the alerts for bursts that are open, when those that have ended are known."""
         for port in list(hub.ports.values()):
             since, peak = port.report.get("open_since_ps"), port.report.get("open_peak_bytes")
             # A port of which nothing comes any more has no burst that goes on.

@@ -174,13 +174,13 @@ class Source:
                 places[name] = Place.of(descriptor, start + self.live.used())
             return places
 
-    def take(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what has ended since the last call, and the present state; note the places up to which that was read."""
+    def take(self) -> tuple[list[str], dict[str, Any]]:
+        """Return what has ended since the last call, in parts, and the present state; note the places up to which that was read."""
         with self._held:
-            taken, report, self.safe = self.live.take(), self.live.report(), self.places()
+            parts, report, self.safe = self.live.take(), self.live.report(), self.places()
         self._untold = 0
         self._told.set()
-        return json.loads(taken), json.loads(report)
+        return parts, json.loads(report)
 
     # -- what the fetching threads call -----------------------------------------------------------------------------------------
 

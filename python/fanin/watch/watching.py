@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -182,23 +182,30 @@ class Watch:
                     said(line)
 
     def _turn(self, told: Callable[[list[Burst]], Callable[[], None] | None], said: Callable[[str], None] | None) -> None:
-        bursts = self.hub.gather()
-        tell = told(bursts)
-        # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.
-        for source in self.hub.sources:
-            self._positions.put(source.name, source.safe)
-        kept = self._positions.write()
-        if kept is not None and said is not None:
-            said(kept)
-        if tell is not None:
-            tell()
         rules = self._choices.rules
-        if rules is not None and self.webhook is not None:
-            for alert in rules.alerts(self.hub, bursts):
-                self.webhook.post(alert)
-                with self.hub.lock:
-                    self.hub.alerts.append(alert)
+        for bursts in self.hub.gather():
+            tell = told(bursts)
+            # First the places, then what was read up to there: what is killed in between tells too little, and nothing twice.
+            for source in self.hub.sources:
+                self._positions.put(source.name, source.safe)
+            kept = self._positions.write()
+            if kept is not None and said is not None:
+                said(kept)
+            if tell is not None:
+                tell()
+            if rules is not None:
+                self._alert(rules.of_ended(bursts))
+        if rules is not None:
+            self._alert(rules.of_open(self.hub))
         self._say(said)
+
+    def _alert(self, alerts: Iterable[dict[str, Any]]) -> None:
+        if self.webhook is None:
+            return
+        for alert in alerts:
+            self.webhook.post(alert)
+            with self.hub.lock:
+                self.hub.alerts.append(alert)
 
     @property
     def problems(self) -> list[str]:

@@ -29,7 +29,7 @@ pub use estimate::Buffer;
 pub use explain::{explain, ExplainedTransfer};
 pub use export::{each_record, export};
 pub use fanin_telemetry::{Name, RecordRow};
-pub use live::{Live, Watching};
+pub use live::{Ended, Live, Watching};
 pub use options::{By, Options};
 pub use time_argument::Dated;
 pub use transfers::{AtPort, TransferReport, TransferRow};

@@ -377,24 +377,21 @@ impl Table {
         self.columns.len()
     }
 
-    /// Puts all values of the current batch as texts into `out`; empty where there is none.
-    pub fn all_texts(&self, chosen: usize, out: &mut Cells) {
+    /// Puts all values of the current batch into `out`.
+    pub fn all_cells(&self, chosen: usize, out: &mut Cells) {
         let column = &self.columns[chosen];
         out.clear();
         match &column.values {
             Values::None => {}
-            Values::Bool(v) => column.values(v, |row, v| out.shown(row, v)),
-            Values::Int32(v) if column.unsigned => column.values(v, |row, v| out.whole(row, v.map(|v| i128::from(*v as u32)))),
-            Values::Int32(v) => column.values(v, |row, v| out.whole(row, v.map(|v| i128::from(*v)))),
-            Values::Int64(v) if column.unsigned => column.values(v, |row, v| out.whole(row, v.map(|v| i128::from(*v as u64)))),
-            Values::Int64(v) => column.values(v, |row, v| out.whole(row, v.map(|v| i128::from(*v)))),
-            Values::Float(v) => column.values(v, |row, v| out.shown(row, v)),
-            Values::Double(v) => column.values(v, |row, v| out.shown(row, v)),
-            Values::Text(_) | Values::Placed(..) => {
-                self.texts(chosen, |row, text| out.text(row, text.unwrap_or_default()));
-            }
+            Values::Bool(v) => column.values(v, |_, v| out.shown(v)),
+            Values::Int32(v) if column.unsigned => column.values(v, |_, v| out.unsigned(v.map(|v| u64::from(*v as u32)))),
+            Values::Int32(v) => column.values(v, |_, v| out.signed(v.map(|v| i64::from(*v)))),
+            Values::Int64(v) if column.unsigned => column.values(v, |_, v| out.unsigned(v.map(|v| *v as u64))),
+            Values::Int64(v) => column.values(v, |_, v| out.signed(v.copied())),
+            Values::Float(v) => column.values(v, |_, v| out.shown(v)),
+            Values::Double(v) => column.values(v, |_, v| out.shown(v)),
+            Values::Text(_) | Values::Placed(..) => self.texts(chosen, |_, text| out.text(text)),
         }
-        out.end(self.rows);
     }
 
     /// A value as text, for messages.

@@ -1,66 +1,76 @@
-//! Rows of a file of columns one by one, as texts: for counters and running counts, whose readers go from row to row.
+//! Rows of a file of columns one by one: for counters and running counts, whose readers go from row to row.
 
 use super::Table;
 use crate::formats::mapping::Bound;
-use crate::formats::text::{MappedText, Origins, RowError, Rows};
+use crate::formats::text::{Cell, MappedText, Origins, RowError, Rows};
 use crate::input::file::{Gauge, SourceFile};
 use crate::input::problem::Problems;
 use crate::input::reader::BATCH;
+use std::io::Write;
 use std::sync::Arc;
 
-/// Texts of a column, one behind another: a value costs no memory of its own.
+/// Values of a column in a batch: whole numbers as such, others as texts, one behind another; none has memory of its own.
 #[derive(Default)]
 pub struct Cells {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    whole: Vec<u64>,
+    /// True for the rows that have a whole number.
+    there: Vec<bool>,
+    signed: bool,
 }
 
 impl Cells {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        self.whole.clear();
+        self.there.clear();
     }
 
-    /// Ends all rows before `row`.
+    /// Takes the whole number of the next row.
     #[inline]
-    pub fn end(&mut self, row: usize) {
-        while self.ends.len() < row {
-            self.ends.push(self.bytes.len());
+    pub fn signed(&mut self, value: Option<i64>) {
+        self.signed = true;
+        self.whole.push(value.unwrap_or_default() as u64);
+        self.there.push(value.is_some());
+    }
+
+    /// Takes the whole number of the next row.
+    #[inline]
+    pub fn unsigned(&mut self, value: Option<u64>) {
+        self.signed = false;
+        self.whole.push(value.unwrap_or_default());
+        self.there.push(value.is_some());
+    }
+
+    /// Takes the text of the next row.
+    #[inline]
+    pub fn text(&mut self, text: Option<&[u8]>) {
+        self.bytes.extend_from_slice(text.unwrap_or_default());
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Takes a value of the next row as it is displayed: of a floating-point number the shortest text that means it.
+    pub fn shown(&mut self, value: Option<impl std::fmt::Display>) {
+        if let Some(value) = value {
+            let _ = write!(self.bytes, "{value}");
+        }
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The value of a row; empty where there is none.
+    #[inline]
+    fn get(&self, row: usize) -> Cell<'_> {
+        match (self.there.get(row), self.whole.get(row)) {
+            (Some(true), Some(value)) if self.signed => Cell::Signed(*value as i64),
+            (Some(true), Some(value)) => Cell::Unsigned(*value),
+            (Some(false), _) => Cell::Text(&[]),
+            _ => Cell::Text(self.text_of(row).unwrap_or_default().trim_ascii()),
         }
     }
 
-    /// Takes the text of a row; rows come in order.
-    #[inline]
-    pub fn text(&mut self, row: usize, text: &[u8]) {
-        self.end(row);
-        self.bytes.extend_from_slice(text);
-        self.end(row + 1);
-    }
-
-    /// Takes a whole number of at most 64 bits.
-    #[inline]
-    pub fn whole(&mut self, row: usize, value: Option<i128>) {
-        let Some(value) = value else { return self.end(row + 1) };
-        let (mut digits, mut at) = ([0_u8; 21], 21);
-        let mut rest = value.unsigned_abs() as u64;
-        while at == 21 || rest > 0 {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        if value < 0 {
-            at -= 1;
-            digits[at] = b'-';
-        }
-        self.text(row, &digits[at..]);
-    }
-
-    /// Takes a value as it is displayed.
-    pub fn shown(&mut self, row: usize, value: Option<impl std::fmt::Display>) {
-        self.text(row, value.map(|value| value.to_string()).unwrap_or_default().as_bytes());
-    }
-
-    fn get(&self, row: usize) -> Option<&[u8]> {
+    fn text_of(&self, row: usize) -> Option<&[u8]> {
         let begin = if row == 0 { 0 } else { *self.ends.get(row - 1)? };
         self.bytes.get(begin..*self.ends.get(row)?)
     }
@@ -69,14 +79,14 @@ impl Cells {
 /// Rows of the chosen columns.
 pub struct TableRows {
     table: Table,
-    /// Texts of the present batch, by column and row.
+    /// Values of the present batch, by column and row.
     cells: Vec<Cells>,
     rows: usize,
     row: usize,
 }
 
 impl TableRows {
-    /// A table as rows of text with these columns.
+    /// A table with these columns, to be read row by row.
     ///
     /// # Errors
     /// Columns that cannot be read.
@@ -109,7 +119,7 @@ impl Rows for TableRows {
             for (chosen, cells) in self.cells.iter_mut().enumerate() {
                 match self.rows {
                     0 => cells.clear(),
-                    _ => self.table.all_texts(chosen, cells),
+                    _ => self.table.all_cells(chosen, cells),
                 }
             }
         }
@@ -117,7 +127,12 @@ impl Rows for TableRows {
     }
 
     fn get(&self, index: usize) -> Option<&[u8]> {
-        self.cells.get(index)?.get(self.row)
+        self.cells.get(index)?.text_of(self.row)
+    }
+
+    #[inline]
+    fn cell(&self, index: usize) -> Cell<'_> {
+        self.cells.get(index).map_or(Cell::Text(&[]), |cells| cells.get(self.row))
     }
 
     fn line(&self) -> u64 {
@@ -138,21 +153,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_have_the_texts_of_their_rows() {
+    fn cells_have_the_values_of_their_rows() {
         let mut cells = Cells::default();
-        let whole = [0, 7, -12, i128::from(u64::MAX), i128::from(i64::MIN)];
-        whole.iter().enumerate().for_each(|(row, value)| cells.whole(row, Some(*value)));
-        cells.whole(5, None);
-        cells.text(7, b"e1");
-        cells.shown(8, Some(1.5));
-        cells.end(10);
-        let texts = |cells: &Cells| {
-            (0..11).map(|row| cells.get(row).map(|text| String::from_utf8_lossy(text).into_owned())).collect::<Vec<_>>()
-        };
-        let said = ["0", "7", "-12", "18446744073709551615", "-9223372036854775808", "", "", "e1", "1.5", ""];
-        let said: Vec<Option<String>> = said.iter().map(|text| Some((*text).to_string())).chain([None]).collect();
-        assert_eq!(texts(&cells), said);
+        [Some(i64::MIN), None, Some(7)].into_iter().for_each(|value| cells.signed(value));
+        let signed = [Cell::Signed(i64::MIN), Cell::Text(b""), Cell::Signed(7), Cell::Text(b"")];
+        assert_eq!([0, 1, 2, 3].map(|row| cells.get(row)), signed);
         cells.clear();
-        assert_eq!(cells.get(0), None);
+        [Some(u64::MAX), None].into_iter().for_each(|value| cells.unsigned(value));
+        assert_eq!([0, 1, 2].map(|row| cells.get(row)), [Cell::Unsigned(u64::MAX), Cell::Text(b""), Cell::Text(b"")]);
+        cells.clear();
+        cells.text(None);
+        cells.text(Some(b" e1 "));
+        cells.shown(Some(1.5));
+        cells.shown(None::<f64>);
+        let texts = [&b""[..], b"e1", b"1.5", b"", b""].map(Cell::Text);
+        assert_eq!([0, 1, 2, 3, 4].map(|row| cells.get(row)), texts);
     }
 }

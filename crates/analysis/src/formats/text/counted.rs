@@ -1,12 +1,12 @@
 //! Tables in text whose rows are looks at counters: from the texts of a row to the interval that it ends.
 
-use super::{time_of, Bad, MappedText, RowError, Rows};
+use super::{Bad, Cell, MappedText, RowError, Rows};
 use crate::counters::{Look, Reading, Series, Value};
-use crate::formats::columns::mapped::{queue, steps, wrong};
+use crate::formats::columns::mapped::{queue, steps};
 use crate::formats::mapping::{counts, Bound, Role, Unit};
 use crate::formats::UNZONED;
 use crate::input::context::Context;
-use crate::input::number::{decimal_comma, from_text, NumberError};
+use crate::input::number::NumberError;
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, TraceReader, BATCH};
 use fanin_units::{BitRate, Span};
@@ -33,17 +33,19 @@ impl<R: Rows + 'static> MappedText<R> {
 }
 
 /// A whole number of 64 bits.
-fn whole(text: &[u8], scale: u64) -> Result<u64, NumberError> {
-    from_text(text, scale).and_then(|n| u64::try_from(n).map_err(|_| NumberError::TooLarge))
+#[inline]
+fn whole(cell: Cell<'_>, scale: u64) -> Result<u64, NumberError> {
+    cell.number(scale).and_then(|n| u64::try_from(n).map_err(|_| NumberError::TooLarge))
 }
 
 /// A number of a unit in larger ones, `scale` and `of` smaller ones, rounded down.
-fn whole_of(text: &[u8], scale: u64, of: u128) -> Result<u64, NumberError> {
-    from_text(text, scale).and_then(|n| u64::try_from(n / of).map_err(|_| NumberError::TooLarge))
+fn whole_of(cell: Cell<'_>, scale: u64, of: u128) -> Result<u64, NumberError> {
+    cell.number(scale).and_then(|n| u64::try_from(n / of).map_err(|_| NumberError::TooLarge))
 }
 
 /// True for what exporters write where there is no value.
-fn is_unknown(text: &[u8]) -> bool {
+fn is_unknown(cell: Cell<'_>) -> bool {
+    let Cell::Text(text) = cell else { return false };
     ["nan", "-nan", "null", "none", "undefined", "n/a", "-"].iter().any(|word| text.eq_ignore_ascii_case(word.as_bytes()))
 }
 
@@ -56,8 +58,8 @@ impl<R: Rows> CountedText<R> {
         let mut complete = true;
         for bound in &table.bound {
             let Bound { role, unit, index } = *bound;
-            let text = table.rows.get(index).unwrap_or_default().trim_ascii();
-            if text.is_empty() || (role != Role::Port && is_unknown(text)) {
+            let cell = table.rows.cell(index);
+            if cell.is_empty() || (role != Role::Port && is_unknown(cell)) {
                 // A counter without a value is unknown; without a time or a port a row is nothing.
                 if matches!(role, Role::Time | Role::Port) && complete {
                     table.missing.add(|| table.names[index].clone(), || format!("{} {line}", R::PLACE));
@@ -68,35 +70,35 @@ impl<R: Rows> CountedText<R> {
             let placed = |problem: Problem| {
                 problem.file(&table.path).place(format!("{} {line}", R::PLACE)).column(table.names[index].clone())
             };
-            let value = |text: &[u8]| {
-                let in_bits = |bits: u64| whole_of(text, bits, 8);
+            let value = |cell: Cell<'_>| {
+                let in_bits = |bits: u64| whole_of(cell, bits, 8);
                 Ok(match unit {
-                    Unit::TotalOf(bits) => Value::Total(whole(text, 1)?, Some(bits)),
-                    Unit::Since => Value::Since(whole(text, 1)?),
+                    Unit::TotalOf(bits) => Value::Total(whole(cell, 1)?, Some(bits)),
+                    Unit::Since => Value::Since(whole(cell, 1)?),
                     // In its own unit it has another range than the switch's counter: where it falls it begins anew.
                     Unit::TotalIn(bits) => Value::Total(in_bits(bits)?, Some(64)),
                     Unit::SinceIn(bits) => Value::Since(in_bits(bits)?),
-                    Unit::Rate(bits) => Value::Rate(whole(text, bits * 1_000)?),
-                    _ => Value::Total(whole(text, 1)?, None),
+                    Unit::Rate(bits) => Value::Rate(whole(cell, bits * 1_000)?),
+                    _ => Value::Total(whole(cell, 1)?, None),
                 })
             };
             let done: Result<(), NumberError> = match role {
-                Role::Time => time_of(unit, text).and_then(|(ps, zoned)| {
+                Role::Time => cell.time(unit).and_then(|(ps, zoned)| {
                     table.unzoned |= !zoned;
                     context.origin.time(ps).map(|time| look.time = time)
                 }),
                 Role::Port => {
-                    port = Some((text, index));
+                    port = Some((cell, index));
                     Ok(())
                 }
-                Role::Queue => from_text(text, steps(unit)).and_then(queue).map(|bytes| look.queue = Some(bytes)),
-                Role::Watermark => from_text(text, steps(unit)).and_then(queue).map(|bytes| look.watermark = Some(bytes)),
-                Role::Bytes => value(text).map(|value| look.sent = Some(value)),
-                Role::Arrived => value(text).map(|value| look.arrived = Some(value)),
-                Role::Packets => value(text).map(|value| look.packets = Some(value)),
-                Role::Drops | Role::Dropped => value(text).map(|value| look.dropped = Some(value)),
-                Role::Marks => value(text).map(|value| look.marked = Some(value)),
-                Role::Interval => from_text(text, steps(unit)).and_then(|ps| match ps {
+                Role::Queue => cell.number(steps(unit)).and_then(queue).map(|bytes| look.queue = Some(bytes)),
+                Role::Watermark => cell.number(steps(unit)).and_then(queue).map(|bytes| look.watermark = Some(bytes)),
+                Role::Bytes => value(cell).map(|value| look.sent = Some(value)),
+                Role::Arrived => value(cell).map(|value| look.arrived = Some(value)),
+                Role::Packets => value(cell).map(|value| look.packets = Some(value)),
+                Role::Drops | Role::Dropped => value(cell).map(|value| look.dropped = Some(value)),
+                Role::Marks => value(cell).map(|value| look.marked = Some(value)),
+                Role::Interval => cell.number(steps(unit)).and_then(|ps| match ps {
                     0 => Err(NumberError::Negative),
                     1..=LONGEST => {
                         look.span = Some(Span::from_ps(ps as u64));
@@ -104,12 +106,12 @@ impl<R: Rows> CountedText<R> {
                     }
                     _ => Err(NumberError::TooLarge),
                 }),
-                Role::Speed => whole(text, steps(unit)).map(|bps| speed = (bps > 0).then_some(BitRate(bps))),
+                Role::Speed => whole(cell, steps(unit)).map(|bps| speed = (bps > 0).then_some(BitRate(bps))),
                 // Packets and flows have no meaning beside counters.
                 Role::Flow | Role::Frame | Role::Payload | Role::Marked | Role::Replaced | Role::AtHead | Role::Syn => Ok(()),
             };
             if let Err(error) = done {
-                let problem = || placed(wrong(role, unit, error)).value(String::from_utf8_lossy(text)).maybe(decimal_comma(text));
+                let problem = || placed(cell.wrong(role, unit, error));
                 table.bad.add(problem, line);
                 complete = false;
             }
@@ -118,7 +120,7 @@ impl<R: Rows> CountedText<R> {
             return Ok(None);
         }
         let port = match port {
-            Some((text, index)) => context.ports.index(text).map_err(|problem| {
+            Some((cell, index)) => context.ports.index(&cell.text()).map_err(|problem| {
                 problem.file(&table.path).place(format!("{} {line}", R::PLACE)).column(table.names[index].clone())
             })?,
             None => context.ports.index(table.port.as_bytes())?,
@@ -234,8 +236,29 @@ mod tests {
 
     #[test]
     fn numbers_of_64_bits_are_exact() {
-        assert_eq!(whole(b"18446744073709551615", 1), Ok(u64::MAX));
-        assert_eq!(whole(b"18446744073709551616", 1), Err(NumberError::TooLarge));
-        assert_eq!(whole(b"400", 1_000_000_000), Ok(400_000_000_000));
+        let text = |text: &'static str| Cell::Text(text.as_bytes());
+        assert_eq!(whole(text("18446744073709551615"), 1), Ok(u64::MAX));
+        assert_eq!(whole(text("18446744073709551616"), 1), Err(NumberError::TooLarge));
+        assert_eq!(whole(text("400"), 1_000_000_000), Ok(400_000_000_000));
+    }
+
+    #[test]
+    fn a_number_is_what_its_text_is() {
+        let wide = [0, 1, 3, 255, 1 << 31, 1 << 53, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX];
+        let signed = [i64::MIN, -1, 0, 7, i64::MAX];
+        let numbers = wide.into_iter().map(Cell::Unsigned).chain(signed.into_iter().map(Cell::Signed));
+        for number in numbers {
+            let shown = number.text().into_owned();
+            let text = Cell::Text(&shown);
+            for scale in [0, 1, 8, 1_000, 1_000_000_000_000, u64::MAX] {
+                assert_eq!(number.number(scale), text.number(scale), "{number:?} times {scale}");
+            }
+            for unit in [Unit::Iso, Unit::Steps(1), Unit::Steps(1_000_000_000_000)] {
+                assert_eq!(number.time(unit), text.time(unit), "{number:?} {unit:?}");
+            }
+            for unit in [Unit::Flag, Unit::Ecn] {
+                assert_eq!(number.flag(unit).ok(), text.flag(unit).ok(), "{number:?} {unit:?}");
+            }
+        }
     }
 }

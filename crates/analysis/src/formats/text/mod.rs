@@ -4,18 +4,19 @@ pub mod counted;
 pub mod lines;
 
 use crate::formats::columns::file::{doubt, learn, step};
-use crate::formats::columns::mapped::{flag_text, frame, is_without_data, queue, steps, wrong, Missing};
+use crate::formats::columns::mapped::{flag, flag_text, frame, is_without_data, queue, steps, wrong, Missing};
 use crate::formats::mapping::{counts, Bound, Role, Unit};
 use crate::formats::{REPORTED, UNZONED};
 use crate::input::context::{Context, Flows, Origin, Ports};
 use crate::input::facts::{Facts, Shape};
 use crate::input::file::{Gauge, Packing, SourceFile};
-use crate::input::number::{decimal_comma, from_date, from_text, NumberError};
+use crate::input::number::{decimal_comma, from_date, from_integer, from_text, NumberError, LIMIT};
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
 use crate::input::reader::{Batch, BATCH};
 use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};
 use fanin_units::BitRate;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -68,6 +69,73 @@ impl NewDrops {
     }
 }
 
+/// A value of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// Text without blanks around it; empty where there is no value.
+    Text(&'a [u8]),
+    /// Whole numbers of a file that has them as such.
+    Signed(i64),
+    Unsigned(u64),
+}
+
+impl<'a> Cell<'a> {
+    pub fn is_empty(self) -> bool {
+        matches!(self, Cell::Text(text) if text.is_empty())
+    }
+
+    /// The number times `scale` base steps, rounded down to a step.
+    ///
+    /// # Errors
+    /// See [`NumberError`].
+    #[inline]
+    pub fn number(self, scale: u64) -> Result<u128, NumberError> {
+        let steps = match self {
+            Cell::Text(text) => return from_text(text, scale),
+            Cell::Signed(value) => from_integer(value, scale)?,
+            Cell::Unsigned(value) => u128::from(value) * u128::from(scale),
+        };
+        if steps > LIMIT {
+            return Err(NumberError::TooLarge);
+        }
+        Ok(steps)
+    }
+
+    /// A time on the trace's own clock [ps], and true if it gives its zone or needs none.
+    #[inline]
+    pub fn time(self, unit: Unit) -> Result<(u128, bool), NumberError> {
+        match unit {
+            Unit::Iso => from_date(&self.text()),
+            _ => self.number(steps(unit)).map(|ps| (ps, true)),
+        }
+    }
+
+    /// True if it says that a mark or a drop is set.
+    #[inline]
+    fn flag(self, unit: Unit) -> Result<bool, NumberError> {
+        match self {
+            Cell::Text(text) => flag_text(unit, text),
+            number => number.number(1).and_then(|number| flag(unit, number)),
+        }
+    }
+
+    /// The value as text, for names and messages.
+    pub fn text(self) -> Cow<'a, [u8]> {
+        match self {
+            Cell::Text(text) => Cow::Borrowed(text),
+            Cell::Signed(value) => Cow::Owned(value.to_string().into_bytes()),
+            Cell::Unsigned(value) => Cow::Owned(value.to_string().into_bytes()),
+        }
+    }
+
+    /// A problem with it.
+    #[cold]
+    fn wrong(self, role: Role, unit: Unit, error: NumberError) -> Problem {
+        let text = self.text();
+        wrong(role, unit, error).value(String::from_utf8_lossy(&text)).maybe(decimal_comma(&text))
+    }
+}
+
 /// Rows of text, one after another.
 pub trait Rows: Send {
     /// Name of a place in messages.
@@ -79,8 +147,14 @@ pub trait Rows: Send {
     /// See [`RowError`]; problems have neither file nor place.
     fn read(&mut self) -> Result<bool, RowError>;
 
-    /// A value of the present row that has this index in [`Bound`].
+    /// The text of the present row's value that has this index in [`Bound`].
     fn get(&self, index: usize) -> Option<&[u8]>;
+
+    /// The present row's value of this index, as a number where the file has it as one.
+    #[inline]
+    fn cell(&self, index: usize) -> Cell<'_> {
+        Cell::Text(self.get(index).unwrap_or_default().trim_ascii())
+    }
 
     /// The line that the present row ends in, from 1; 0 before the first.
     fn line(&self) -> u64;
@@ -235,16 +309,16 @@ impl<R: Rows> MappedText<R> {
                     Ok(false) | Err(RowError::End(_) | RowError::Pause) => break,
                 }
             }
-            let text = |bound: Bound| self.rows.get(bound.index).unwrap_or_default().trim_ascii();
-            let span = || interval.and_then(|b| from_text(text(b), steps(b.unit)).ok()).unwrap_or(0);
+            let cell = |bound: Bound| self.rows.cell(bound.index);
+            let span = || interval.and_then(|b| cell(b).number(steps(b.unit)).ok()).unwrap_or(0);
             let integer = |bound: Option<Bound>| {
-                let bound = bound.filter(|b| !text(*b).is_empty() && text(*b).iter().all(u8::is_ascii_digit))?;
+                let bound = bound.filter(|b| cell(*b).text().iter().all(u8::is_ascii_digit) && !cell(*b).is_empty())?;
                 Some(bound.unit)
             };
             whole.get_or_insert_with(|| [integer(time), integer(queue)]);
-            let told = speed.and_then(|b| from_text(text(b), steps(b.unit)).ok()).and_then(|bps| u64::try_from(bps).ok());
+            let told = speed.and_then(|b| cell(b).number(steps(b.unit)).ok()).and_then(|bps| u64::try_from(bps).ok());
             told_speed = told_speed.or(told.filter(|bps| *bps > 0).map(BitRate));
-            let begin = time.and_then(|time| time_of(time.unit, text(time)).ok()).map(|(ps, _)| ps.saturating_sub(span()));
+            let begin = time.and_then(|time| cell(time).time(time.unit).ok()).map(|(ps, _)| ps.saturating_sub(span()));
             first = begin.into_iter().chain(first).min();
         }
         (first, whole.unwrap_or_default(), told_speed)
@@ -262,8 +336,8 @@ impl<R: Rows> MappedText<R> {
         let (mut total, mut drops) = (None, 0);
         let mut complete = true;
         for bound in &self.bound {
-            let text = self.rows.get(bound.index).unwrap_or_default().trim_ascii();
-            if text.is_empty() {
+            let cell = self.rows.cell(bound.index);
+            if cell.is_empty() {
                 if matches!(bound.role, Role::Time | Role::Queue | Role::Port) && complete {
                     self.missing.add(|| self.names[bound.index].clone(), || format!("{} {line}", R::PLACE));
                     complete = false;
@@ -274,32 +348,38 @@ impl<R: Rows> MappedText<R> {
                 problem.file(&self.path).place(format!("{} {line}", R::PLACE)).column(self.names[bound.index].clone())
             };
             let done: Result<(), NumberError> = match bound.role {
-                Role::Time => time_of(bound.unit, text).and_then(|(ps, zoned)| {
+                Role::Time => cell.time(bound.unit).and_then(|(ps, zoned)| {
                     self.unzoned |= !zoned;
                     origin.time(ps).map(|t| out.time = t)
                 }),
-                Role::Queue => from_text(text, steps(bound.unit)).and_then(queue).map(|q| out.queue = q),
-                Role::Frame => from_text(text, steps(bound.unit)).and_then(frame).map(|f| out.frame = f),
-                Role::Marked => flag_text(bound.unit, text).map(|set| out.flags |= if set { MARKED } else { 0 }),
+                Role::Queue => cell.number(steps(bound.unit)).and_then(queue).map(|q| out.queue = q),
+                Role::Frame => cell.number(steps(bound.unit)).and_then(frame).map(|f| out.frame = f),
+                Role::Marked => cell.flag(bound.unit).map(|set| out.flags |= if set { MARKED } else { 0 }),
                 Role::Dropped if bound.unit == Unit::Total => {
-                    from_text(text, 1).and_then(|n| u64::try_from(n).map_err(|_| NumberError::TooLarge)).map(|n| total = Some(n))
+                    cell.number(1).and_then(|n| u64::try_from(n).map_err(|_| NumberError::TooLarge)).map(|n| total = Some(n))
                 }
-                Role::Dropped => flag_text(bound.unit, text).map(|set| out.flags |= if set { DROPPED } else { 0 }),
-                Role::Replaced => flag_text(bound.unit, text).map(|set| out.flags |= if set { REPLACED } else { 0 }),
-                Role::AtHead => flag_text(bound.unit, text).map(|set| out.flags |= if set { AT_HEAD } else { 0 }),
-                Role::Payload => from_text(text, steps(bound.unit)).and_then(frame).map(|bytes| payload = Some(bytes)),
-                Role::Syn => flag_text(bound.unit, text).map(|set| opens = Some(set)),
+                Role::Dropped => cell.flag(bound.unit).map(|set| out.flags |= if set { DROPPED } else { 0 }),
+                Role::Replaced => cell.flag(bound.unit).map(|set| out.flags |= if set { REPLACED } else { 0 }),
+                Role::AtHead => cell.flag(bound.unit).map(|set| out.flags |= if set { AT_HEAD } else { 0 }),
+                Role::Payload => cell.number(steps(bound.unit)).and_then(frame).map(|bytes| payload = Some(bytes)),
+                Role::Syn => cell.flag(bound.unit).map(|set| opens = Some(set)),
                 // A row that is wrong names no port.
                 Role::Port => {
-                    port = Some((text, bound.index));
+                    port = Some((cell, bound.index));
                     Ok(())
                 }
                 Role::Flow => {
-                    let digits = text.strip_prefix(b"+").unwrap_or(text).iter().all(u8::is_ascii_digit);
-                    let text_of = |text| std::str::from_utf8(text).ok().and_then(|t| t.parse::<u64>().ok());
-                    let flow = match Some(text).filter(|_| digits).and_then(text_of) {
+                    let number = match cell {
+                        Cell::Text(text) if text.strip_prefix(b"+").unwrap_or(text).iter().all(u8::is_ascii_digit) => {
+                            std::str::from_utf8(text).ok().and_then(|text| text.parse().ok())
+                        }
+                        Cell::Text(_) => None,
+                        Cell::Signed(number) => u64::try_from(number).ok(),
+                        Cell::Unsigned(number) => Some(number),
+                    };
+                    let flow = match number {
                         Some(number) => flows.numbered(number),
-                        None => flows.named(text),
+                        None => flows.named(&cell.text()),
                     };
                     out.flow = flow.map_err(placed)?;
                     Ok(())
@@ -308,9 +388,7 @@ impl<R: Rows> MappedText<R> {
                 _ => Ok(()),
             };
             if let Err(error) = done {
-                let problem = || {
-                    placed(wrong(bound.role, bound.unit, error)).value(String::from_utf8_lossy(text)).maybe(decimal_comma(text))
-                };
+                let problem = || placed(cell.wrong(bound.role, bound.unit, error));
                 self.bad.add(problem, line);
                 complete = false;
             }
@@ -325,7 +403,7 @@ impl<R: Rows> MappedText<R> {
             flows.saw(out.flow, opens.then_some(out.time));
         }
         let port = match port {
-            Some((text, index)) => ports.index(text).map_err(|problem| {
+            Some((cell, index)) => ports.index(&cell.text()).map_err(|problem| {
                 problem.file(&self.path).place(format!("{} {line}", R::PLACE)).column(self.names[index].clone())
             })?,
             None => ports.index(self.port.as_bytes())?,
@@ -340,16 +418,6 @@ impl<R: Rows> MappedText<R> {
             out.flags |= if out.frame == 0 { SAMPLE } else { 0 };
         }
         Ok(Some((port, out, drops)))
-    }
-}
-
-/// A time on the trace's own clock [ps], and true if it gives its zone or needs none.
-#[inline]
-fn time_of(unit: Unit, text: &[u8]) -> Result<(u128, bool), NumberError> {
-    if unit == Unit::Iso {
-        from_date(text)
-    } else {
-        from_text(text, steps(unit)).map(|ps| (ps, true))
     }
 }
 

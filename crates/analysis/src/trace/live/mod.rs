@@ -9,16 +9,19 @@
 
 mod clock;
 mod datagrams;
+mod ended;
 mod pipe;
 mod port;
 mod report;
 #[cfg(test)]
 mod tests;
 
+pub use ended::Ended;
 pub use port::{Cell, Gap};
 
 use self::clock::{Clock, Told, UNPLACED};
 use self::datagrams::Datagrams;
+use self::ended::EndedBurst;
 use self::pipe::{OneStream, Pipe};
 use self::port::{Away, LivePort};
 use super::counted::PortSink;
@@ -33,9 +36,8 @@ use crate::input::file::Place;
 use crate::input::number::OUTSIDE;
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, TraceReader};
-use crate::{Burst, Fates, Settings};
+use crate::{Fates, Settings};
 use fanin_units::{Bytes, Span, Time};
-use serde::Serialize;
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -100,23 +102,6 @@ const NO_ROWS: [(&[u8], &str); 9] = [
     (&[0x1f, 0x8b], "packed with gzip"),
     (&[0x28, 0xb5, 0x2f, 0xfd], "packed with zstd"),
 ];
-
-/// A burst that has ended, with its port and the second from which its times count.
-#[derive(Debug, Serialize)]
-struct EndedBurst {
-    port: String,
-    origin_s: u64,
-    burst: Burst,
-}
-
-/// All that has ended in some time: bursts, gaps, cells of the strip.
-#[derive(Debug, Serialize)]
-pub struct Ended {
-    bursts: Vec<EndedBurst>,
-    gaps: Vec<Value>,
-    cells: Vec<Value>,
-    cells_lost: u64,
-}
 
 /// A port, by its name's place among those of the context.
 enum Slot {
@@ -691,12 +676,8 @@ impl Live {
         let names = self.context.ports.names();
         let cells = std::mem::take(&mut self.cells);
         let cell = |(place, cell): &(u32, Cell)| json!([names[*place as usize], cell.told()]);
-        Ended {
-            bursts: std::mem::take(&mut self.bursts),
-            gaps: std::mem::take(&mut self.gaps),
-            cells: cells.iter().map(cell).collect(),
-            cells_lost: std::mem::take(&mut self.cells_lost),
-        }
+        let (bursts, gaps) = (std::mem::take(&mut self.bursts), std::mem::take(&mut self.gaps));
+        Ended::new(bursts, gaps, cells.iter().map(cell).collect(), std::mem::take(&mut self.cells_lost))
     }
 }
 

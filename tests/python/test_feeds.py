@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 import fanin
 from fanin._core import trace_formats
 from fanin.analysis.answer import answer
-from fanin.analysis.tables import port_rows
+from fanin.analysis.tables import burst_rows, port_rows
 from fanin.cli import app
-from fanin.watch.hub import Hub
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "switch_feeds.py"
 TRACES = EXAMPLE.parent / "traces"
@@ -225,13 +224,19 @@ def test_drops_are_a_lower_bound_where_a_counter_began_anew(tmp_path: Path) -> N
     path.write_text(f"time_s,port,tx_bytes,drops\n{rows}")
     document = fanin.analyze(path, rate="1Gbps", columns="time=time_s:s,port=port,bytes=tx_bytes:total,drops=drops:total").document
     port = document["ports"][0]
-    assert (port["dropped"], port["counted"]["dropped_at_least"]) == (7, True)
+    assert (port["dropped"], port["dropped_at_least"]) == (7, True)
     assert port_rows(document)[1][0][7] == "≥ 7"
     port["counted"]["unknown"] = []
     assert "at least 7 packets were dropped" in answer(document, None).replace("\0", "")
-    assert Hub.drops({"dropped": 7, "dropped_at_least": True}) == "≥ 7"
-    assert Hub.drops({"dropped": 7, "dropped_at_least": False}) == "7"
-    assert Hub.drops({"dropped": None, "dropped_at_least": False}) == "–"
+    # The same of a queue whose drops tc counts, with a burst meanwhile.
+    looks = "".join(
+        f'{second}\n[{{"kind":"bfifo","handle":"2:","bytes":0,"drops":{drops},"backlog":{queue}}}]\n'
+        for second, (drops, queue) in enumerate(((90, 0), (92, 50_000), (3, 50_000), (3, 0)))
+    )
+    (tmp_path / "q.json").write_text(looks)
+    document = fanin.analyze(tmp_path / "q.json", rate="1Gbps", above="20KB").document
+    assert [port_rows(document)[1][0][7], burst_rows(document["ports"][0], 1)[1][0][7]] == ["≥ 5", "≥ 5"]
+    assert "at least 5 packets were dropped" in answer(document, None).replace("\0", "")
 
 
 def test_help_names_every_format() -> None:

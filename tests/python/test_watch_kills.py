@@ -22,7 +22,7 @@ MS = 10**9
 class Writer(threading.Thread):
     """A switch that logs a burst at two ports each 20 ms, and whose log is rotated and truncated now and then.
 
-    It is rotated once the watch has come to the present file, as what was rotated twice is lost; and truncated once all is read.
+    It is rotated once the watch has come to the present file, and truncated once all is read.
     """
 
     def __init__(self, file: Path, state: Path) -> None:

@@ -40,4 +40,4 @@ pub use bursts::{
     HistogramReport, Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue, Phase, PortAnalyzer, PortReport, Proof,
     RateFrom, Round, Sawtooth, Sender, SettingError, Settings, Steady, UnknownTime, SCHEMA,
 };
-pub use record::{Disorder, Fates, Record, Sample, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};
+pub use record::{Disorder, Fates, Record, Sample, ANEW, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};

@@ -20,6 +20,9 @@ pub const AT_HEAD: u8 = 16;
 /// The record is a [`Sample`] of the queue and no packet: it has no frame, no flow and no payload.
 pub const SAMPLE: u8 = 32;
 
+/// A running count of drops began anew since the record before: more may have been dropped than the records tell.
+pub const ANEW: u8 = 64;
+
 /// The packet carries no payload: a SYN, a FIN, an acknowledgment alone. It takes room in the queue like any other, but it begins no
 /// round and makes no flow a background flow.
 pub const NO_DATA: u8 = 8;
@@ -35,7 +38,7 @@ pub struct Record {
     pub frame: u32,
     /// Flow of the packet; [`NO_FLOW`]: unknown. Small numbers are fastest.
     pub flow: u32,
-    /// [`MARKED`], [`DROPPED`], [`REPLACED`], [`AT_HEAD`], [`NO_DATA`].
+    /// [`MARKED`], [`DROPPED`], [`REPLACED`], [`AT_HEAD`], [`NO_DATA`], [`SAMPLE`], [`ANEW`].
     pub flags: u8,
 }
 

@@ -97,7 +97,9 @@ def _drops(port: dict[str, Any], burst: dict[str, Any], ports: list[dict[str, An
     total, guess = sum(known), "≈ " if _estimated(port) else ""
     least = "at least " if any(tables.drops_at_least(entry) for entry in ports) else ""
     more = f", {least}{show.count(total)} in the whole trace" if total > lost else ""
-    if not lost:
+    if tables.drops_at_least(burst):
+        guess += "at least "
+    elif not lost:
         return f"{strong('no packet of it was dropped')}{more}"
     if burst["arrived_bytes"] is None:  # samples of a queue: records are no packets
         some = f"{guess}{show.many(lost, 'packet')} {'was' if lost == 1 else 'were'} dropped"

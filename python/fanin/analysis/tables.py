@@ -70,9 +70,20 @@ def at_least(of: dict[str, Any]) -> bool:
     return bool((of.get("counted") or {}).get("peak_at_least"))
 
 
-def drops_at_least(port: dict[str, Any]) -> bool:
-    """Return whether more may have been dropped at a port than is known, as a counter began anew."""
-    return port["dropped"] is not None and bool((port.get("counted") or {}).get("dropped_at_least"))
+def drops_of(of: dict[str, Any]) -> int | None:
+    """Return how many packets were dropped at a port or in a burst; None where that is unknown."""
+    count: int | None = of["dropped_packets"] if "dropped_packets" in of else of.get("dropped")
+    return count
+
+
+def drops_at_least(of: dict[str, Any]) -> bool:
+    """Return whether more may have been dropped at a port or in a burst than is known, as a running count began anew."""
+    return drops_of(of) is not None and bool(of.get("dropped_at_least"))
+
+
+def drops(of: dict[str, Any]) -> str:
+    """Return how many packets were dropped at a port or in a burst; a lower bound says so."""
+    return ("≥ " if drops_at_least(of) else "") + show.count(drops_of(of))
 
 
 def is_unknown(port: dict[str, Any]) -> bool:
@@ -155,7 +166,7 @@ def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
                 _queue(port, port),
                 "unknown" if is_unknown(port) else show.count(port["bursts_found"]),
                 f"{port['burst_ps'] / known_span(port):.2%}" if known_span(port) and not is_unknown(port) else show.NOTHING,
-                ("≥ " if drops_at_least(port) else "") + _guessed(port, show.count(port["dropped"])),
+                _guessed(port, drops(port)),
                 show.count(port["marked"]),
             ]
         )
@@ -203,7 +214,7 @@ def burst_rows(port: dict[str, Any], limit: int, clock: Clock | None = None) -> 
                 show.size(burst["arrived_bytes"]),
                 show.rate(burst["rise_bps"]),
                 show.rate(burst["fall_bps"]),
-                _guessed(port, show.count(burst["dropped_packets"])),
+                _guessed(port, drops(burst)),
                 show.count(burst["marked_packets"]),
                 *([show.count(burst["notifications"])] if notified else []),
                 show.count(burst["flows"]),

@@ -183,7 +183,8 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> Calla
             said += [f"at least {size}" if tables.at_least(report) else f"up to {size}"] if report["peak_bytes"] is not None else []
             culprits = burst.culprits()
             said += [f"{culprits[0]['share']:.0%} of it from {culprits[0]['name']}"] if culprits else []
-            said += [show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] else []
+            least = "at least " if tables.drops_at_least(report) else ""
+            said += [least + show.many(report["dropped_packets"], "drop")] if report["dropped_packets"] or least else []
             line = f"{burst.when()}  {hub.name(burst.source, burst.port)}  {', '.join(said)}"
         lines.append(line)
 
@@ -203,6 +204,7 @@ def _tell(hub: Hub, bursts: list[Burst], *, quiet: bool, as_json: bool) -> Calla
 
 def _summary(hub: Hub) -> None:
     """Print what was seen, in the end."""
+    from fanin.analysis import tables
     from fanin.text import show, terminal
 
     console = terminal.console()
@@ -215,7 +217,7 @@ def _summary(hub: Hub) -> None:
                 hub.name(port.source, port.name),
                 show.count(report["records"]),
                 *sizes,
-                hub.drops(report),
+                tables.drops(report),
                 hub.unknown_time(report),
             ]
         )

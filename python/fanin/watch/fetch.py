@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import socket
 import stat
@@ -15,7 +16,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fanin._core import TraceError
-from fanin.watch.positions import FINGERPRINT, Place, Positions
+from fanin.watch.positions import Place, Positions, begins_so
 from fanin.watch.sources import NAP, Source
 
 __all__ = ["fetcher"]
@@ -36,6 +37,9 @@ _BACK_OFF: Final = (0.5, 8.0)
 
 _PASSED_OVER: Final = (".tmp", ".part", ".gz", ".zst", ".swp", "~")
 """Endings of files in a folder that are not read: unfinished or packed ones."""
+
+_NUMBERED: Final = r"{name}(?:[-._](?P<number>\d{{1,3}})|[-._]\d{{4}}[-\d_.:T]*)|{stem}[-._]\d{{4}}-?\d\d-?\d\d[-\d_.:T]*{suffix}"
+"""Names that rotation gives to a file: with a number or a date behind its name, or a date before its ending."""
 
 _DATAGRAM: Final = 1 << 16
 _BUFFER: Final = 8 << 20
@@ -102,11 +106,6 @@ def _drain(source: Source, descriptor: int, at: int) -> int:
     return at
 
 
-def _before(descriptor: int, at: int) -> bytes:
-    """Return the last bytes before a place, by which it is known again."""
-    return os.pread(descriptor, min(FINGERPRINT, at), max(0, at - FINGERPRINT))
-
-
 def _end_of_lines(descriptor: int) -> int:
     """Return where the last whole line of a file ends."""
     size = os.fstat(descriptor).st_size
@@ -114,29 +113,74 @@ def _end_of_lines(descriptor: int) -> int:
     return size - len(tail) + tail.rfind(b"\n") + 1
 
 
-def _rest_of_moved(source: Source, path: Path, place: Place) -> None:
-    """Read the rest of a file that was renamed, in its folder, while nobody watched."""
-    there = [entry for entry in os.scandir(path.absolute().parent) if entry.inode() == place.inode and entry.name != path.name]
-    for entry in there:
-        descriptor = _open(entry.path)
-        try:
-            same = place.is_in(descriptor)
-            # By its name it is the one, and was truncated before.
-            if same or entry.name.startswith(path.name):
-                at = place.offset if same else 0
-                source.begin(path.name, descriptor, at)
-                _drain(source, descriptor, at)
-                source.finish()
-        finally:
-            source.abandon()
-            os.close(descriptor)
+def _moved_files(path: Path, place: Place, present: int) -> list[tuple[int, bool, os.DirEntry[str]]]:
+    """Return files that had a name before, the oldest first: when each was last written to, and whether it has a place's number."""
+    name, stem, suffix = (re.escape(part) for part in (path.name, path.stem, path.suffix))
+    numbered = re.compile(_NUMBERED.format(name=name, stem=stem, suffix=suffix))
+    mine = os.fstat(present)
+    found: dict[tuple[int, int], tuple[int, int, bool, os.DirEntry[str]]] = {}
+    for entry in os.scandir(path.absolute().parent):
+        with contextlib.suppress(FileNotFoundError):
+            if entry.name == path.name or not entry.is_file():
+                continue
+            there = entry.stat()
+            number = (there.st_dev, there.st_ino)
+            same, match = number == (place.device, place.inode), numbered.fullmatch(entry.name)
+            if (same or match) and number != (mine.st_dev, mine.st_ino):
+                # Of those of one moment the one with the largest number is the oldest: .2 was .1 before.
+                digits = int(match["number"]) if match and match["number"] else 0
+                found[number] = (there.st_mtime_ns, -digits, same, entry)
+    return [(at, same, entry) for at, _, same, entry in sorted(found.values(), key=lambda one: (*one[:2], one[3].name))]
+
+
+def _read_moved(source: Source, path: Path, descriptor: int, at: int) -> None:
+    try:
+        if os.fstat(descriptor).st_size > at:
+            source.begin(path.name, descriptor, at)
+            _drain(source, descriptor, at)
+            source.finish()
+        source.leave(descriptor)
+    except TraceError as error:
+        source.refuse(error)
+    finally:
+        source.abandon()
+
+
+def _missed(source: Source, path: Path, place: Place, present: int) -> None:
+    """Read what nobody has read of files that had a name since a place: the rest of that one, then those that came behind it.
+
+    That one is known by its number or, if it is a copy, by how it begins and by its bytes before the place. Others have the name
+    and a number or a date, were written to later, and were never read. `present` is the file that has the name now.
+    """
+    source.succeed(place.earlier)
+    with contextlib.ExitStack() as stack:
+        there = []
+        for modified, same, entry in _moved_files(path, place, present):
+            with contextlib.suppress(FileNotFoundError):
+                descriptor = _open(entry.path)
+                stack.callback(os.close, descriptor)
+                there.append((modified, same, descriptor))
+        since = place.modified_ns
+        known = [
+            (modified, same, descriptor)
+            for modified, same, descriptor in there
+            if (same or (place.offset and since and modified >= since)) and place.is_read_in(descriptor)
+        ]
+        own = min(known, key=lambda one: not one[1], default=None)
+        if own is not None:
+            since = own[0]
+            _read_moved(source, path, own[2], place.offset)
+        for modified, _, descriptor in there:
+            is_read = (own is not None and descriptor == own[2]) or any(begins_so(descriptor, head) for head in place.earlier)
+            if since and modified >= since and not is_read and os.fstat(descriptor).st_size:
+                _read_moved(source, path, descriptor, 0)
 
 
 def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
     """Read a file that grows, as ``tail -F`` does: also after it was renamed and made anew, or truncated."""
 
     def fetch(source: Source) -> None:
-        first = True
+        first, before = True, known
         for _ in source.passes():
             try:
                 descriptor = _open(path)
@@ -146,15 +190,16 @@ def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
                 continue
             try:
                 at = 0
-                if first and known is not None and known.is_in(descriptor):
-                    at = known.offset
-                elif first and known is not None:
-                    _rest_of_moved(source, path, known)
+                if before is not None and before.is_in(descriptor):
+                    at = before.offset
+                    source.succeed(before.earlier)
+                elif before is not None:
+                    _missed(source, path, before, descriptor)
                 elif first and new:
                     at = _end_of_lines(descriptor)
-                first = False
+                first, before = False, None
                 source.begin(path.name, descriptor, at)
-                _follow(source, path, descriptor, at)
+                before = _follow(source, path, descriptor, at)
                 if source.once:
                     return
             except TraceError as error:
@@ -169,28 +214,31 @@ def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
     return fetch
 
 
-def _follow(source: Source, path: Path, descriptor: int, at: int) -> None:
-    """Follow an open file until another one has its name."""
-    seen = _before(descriptor, at)
+def _follow(source: Source, path: Path, descriptor: int, at: int) -> Place:
+    """Follow an open file until another one has its name; return the place at its end."""
+    place = source.place_at(descriptor, at)
     moved, grew = None, float("-inf")
     for _ in source.passes():
-        if os.fstat(descriptor).st_size < at or os.pread(descriptor, len(seen), at - len(seen)) != seen:
+        if not place.is_in(descriptor):
+            # Truncated: what was written to it before may be in a copy.
             source.finish()
+            _missed(source, path, place, descriptor)
             at = 0
             source.begin(path.name, descriptor, at)
         source.check()
         at, before = _drain(source, descriptor, at), at
-        seen = _before(descriptor, at)
+        place = source.place_at(descriptor, at)
         if source.once:
             source.finish()
-            return
+            break
         # Its writer may add some until it has the new one, which stays empty as long.
         now = time.monotonic()
         moved = (moved or now) if _is_another(path, descriptor, written=True) else None
         grew = now if at > before else grew
         if moved is not None and (now - max(moved, grew) > _QUIET or now - moved > _LINGER):
             source.finish()
-            return
+            break
+    return place
 
 
 def _wait_for_another(source: Source, path: Path, descriptor: int) -> None:
@@ -212,28 +260,33 @@ def _is_another(path: Path, descriptor: int, *, written: bool = False) -> bool:
 def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch:
     """Read the files of a folder, the oldest first; one that grows later is read on."""
 
-    def unread(source: Source) -> list[tuple[os.DirEntry[str], int]]:
-        """Files with something new, and where that begins."""
+    def unread(source: Source) -> tuple[list[os.DirEntry[str]], dict[str, Place]]:
+        """Return the files with something new, and what was read of all, also of those whose name has gone."""
+        places = {**positions.of(given), **source.known()}
         found = []
         names = set()
         for entry in os.scandir(path):
             if entry.name.startswith(".") or entry.name.endswith(_PASSED_OVER) or not entry.is_file():
                 continue
             names.add(entry.name)
-            there = entry.stat()
-            place = source.place(entry.name) or positions.get(given, entry.name)
-            same = place is not None and place.inode == there.st_ino and place.offset <= there.st_size
-            at = place.offset if place is not None and same else 0
-            if there.st_size > at:
-                found.append((there.st_mtime_ns, entry.name, entry, at))
+            there, place = entry.stat(), places.get(entry.name)
+            is_new = place is None or place.inode != there.st_ino or place.offset != there.st_size
+            # One of the same length may have been written anew.
+            is_new = is_new or (place is not None and place.modified_ns not in (0, there.st_mtime_ns))
+            if is_new and there.st_size:
+                found.append((there.st_mtime_ns, entry.name, entry))
         source.forget(names)
-        return [(entry, at) for _, _, entry, at in sorted(found, key=lambda one: one[:2])]
+        return [entry for _, _, entry in sorted(found, key=lambda one: one[:2])], places
 
-    def read(source: Source, entry: os.DirEntry[str], at: int) -> None:
+    def read(source: Source, entry: os.DirEntry[str], places: dict[str, Place]) -> None:
         descriptor = _open(entry.path)
         try:
-            place = source.place(entry.name) or positions.get(given, entry.name)
-            at = at if place is not None and place.is_in(descriptor) else 0
+            place = places.get(entry.name)
+            if place is None or not place.is_in(descriptor):
+                # It may have been renamed, or be a copy of one that was truncated.
+                at = max((one.offset for one in places.values() if one.is_read_in(descriptor)), default=0)
+            else:
+                at = place.offset
             source.begin(entry.name, descriptor, at)
             grew = time.monotonic()
             for _ in source.passes():
@@ -252,16 +305,17 @@ def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch
     def fetch(source: Source) -> None:
         source.opened()
         if new:
-            for entry, _ in unread(source):
+            for entry in unread(source)[0]:
                 descriptor = _open(entry.path)
                 source.begin(entry.name, descriptor, 0)
                 source.finish()
                 os.close(descriptor)
         for _ in source.passes():
-            for entry, at in unread(source):
+            entries, places = unread(source)
+            for entry in entries:
                 if not source.stopping.is_set():
                     with contextlib.suppress(FileNotFoundError):
-                        read(source, entry, at)
+                        read(source, entry, places)
             if source.once:
                 return
 

@@ -388,7 +388,7 @@ class Hub:
                 self.bounded(port, report.get("peak_bytes")),
                 show.count(report.get("bursts")),
                 f"{port.in_bursts(seconds, COLUMNS * self.cell_s) / window:.2%}" if port.report.get("records") else show.NOTHING,
-                self.drops(report),
+                tables.drops(report),
                 self.unknown_time(report),
             ],
         }
@@ -402,12 +402,6 @@ class Hub:
         total = show.duration(sum(ps for _, ps in found))
         parts = [why if len(found) == 1 else f"{why} {show.duration(ps)}" for why, ps in found]
         return f"{total} ({', '.join(parts)})"
-
-    @staticmethod
-    def drops(report: dict[str, Any]) -> str:
-        """Return how many packets were dropped at a port; where a counter began anew it is a lower bound, and says so."""
-        text = show.count(report.get("dropped"))
-        return f"≥ {text}" if report.get("dropped") is not None and report.get("dropped_at_least") else text
 
     @staticmethod
     def bounded(port: Port, most: int | None) -> str:
@@ -456,7 +450,7 @@ class Hub:
                 lasted,
                 peak,
                 arrived,
-                show.count(report["dropped_packets"]),
+                tables.drops(report),
                 show.count(report["flows"]),
                 f"{culprits[0]['name']} ({culprits[0]['share']:.0%})" if culprits else "unknown",
                 f"{law['law']} {verdict[law['holds']]}" if law else show.NOTHING,

@@ -20,7 +20,11 @@ _OF_PORT: Final = ("source", "port")
 
 _COUNTERS: Final = {
     "records": ("fanin_port_records", "Records of a port", 1.0),
-    "dropped": ("fanin_port_dropped_packets", "Packets that were dropped at a port; absent where the records do not say", 1.0),
+    "dropped": (
+        "fanin_port_dropped_packets",
+        "Packets that were dropped at a port, at least so many where a count began anew; absent where the records do not say",
+        1.0,
+    ),
     "marked": ("fanin_port_marked_packets", "Packets that were marked (ECN) at a port; absent where the records do not say", 1.0),
     "bursts": ("fanin_port_bursts", "Bursts that have ended at a port", 1.0),
     "burst_ps": ("fanin_port_burst_seconds", "Time in bursts that have ended at a port", 1e-12),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -10,12 +11,26 @@ from typing import Any, Final, Self
 
 from fanin import files
 
-__all__ = ["FINGERPRINT", "Place", "Positions"]
+__all__ = ["FINGERPRINT", "Place", "Positions", "begins_so", "head_of"]
 
 FINGERPRINT: Final = 64
 """Bytes before a place by which it is known again: a file number may have been given to another file."""
 
+_HEAD: Final = 1024
+"""Bytes at the beginning of a file by which it is known again, whatever its number and its name are by now."""
+
 _SCHEMA: Final = "watch-state/1"
+
+
+def head_of(descriptor: int, most: int) -> str:
+    """Return how an open file begins: so many bytes, `most` at most, and a hash of them."""
+    data = os.pread(descriptor, min(_HEAD, most), 0)
+    return f"{len(data)}:{hashlib.sha256(data).hexdigest()[:32]}"
+
+
+def begins_so(descriptor: int, head: str) -> bool:
+    """Whether an open file begins as :func:`head_of` says."""
+    return head_of(descriptor, int(head.partition(":")[0])) == head
 
 
 @dataclass(frozen=True)
@@ -30,19 +45,29 @@ class Place:
         Bytes that need not be read again.
     fingerprint : str
         The last bytes before, in hexadecimal.
+    head : str
+        How the file begins; empty in what earlier versions wrote.
+    modified_ns : int
+        When the file was written to last; 0 in what earlier versions wrote.
+    earlier : tuple of str
+        How the last files that had its name before it begin.
     """
 
     device: int
     inode: int
     offset: int
     fingerprint: str
+    head: str = ""
+    modified_ns: int = 0
+    earlier: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, descriptor: int, offset: int) -> Self:
+    def of(cls, descriptor: int, offset: int, earlier: tuple[str, ...] = ()) -> Self:
         """Return a place in an open file."""
         found = os.fstat(descriptor)
         first = max(0, offset - FINGERPRINT)
-        return cls(found.st_dev, found.st_ino, offset, os.pread(descriptor, offset - first, first).hex())
+        before = os.pread(descriptor, offset - first, first).hex()
+        return cls(found.st_dev, found.st_ino, offset, before, head_of(descriptor, offset), found.st_mtime_ns, earlier)
 
     @classmethod
     def read(cls, place: dict[str, Any]) -> Self:
@@ -54,17 +79,25 @@ class Place:
             It is none.
         """
         device, inode, offset = (place[key] for key in ("device", "inode", "offset"))
-        if not all(type(number) is int and number >= 0 for number in (device, inode, offset)):
+        head, modified_ns, earlier = place.get("head", ""), place.get("modified_ns", 0), tuple(place.get("earlier", ()))
+        if not all(type(number) is int and number >= 0 for number in (device, inode, offset, modified_ns)):
             raise ValueError("a number is none")
-        return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex())
+        for begin in (*earlier, *([head] if head else [])):
+            int(begin.partition(":")[0])
+        return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex(), head, modified_ns, earlier)
 
     def is_in(self, descriptor: int) -> bool:
         """Whether an open file is the one that was read, as far as this place."""
         found = os.fstat(descriptor)
-        if (found.st_dev, found.st_ino) != (self.device, self.inode) or found.st_size < self.offset:
+        return (found.st_dev, found.st_ino) == (self.device, self.inode) and self.is_read_in(descriptor)
+
+    def is_read_in(self, descriptor: int) -> bool:
+        """Whether an open file, or the one that it is a copy of, was read as far as this place."""
+        if os.fstat(descriptor).st_size < self.offset:
             return False
         first = max(0, self.offset - FINGERPRINT)
-        return os.pread(descriptor, self.offset - first, first).hex() == self.fingerprint
+        same = os.pread(descriptor, self.offset - first, first).hex() == self.fingerprint
+        return same and (not self.head or begins_so(descriptor, self.head))
 
 
 class Positions:

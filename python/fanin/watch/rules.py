@@ -140,6 +140,7 @@ def _of_burst(burst: Burst) -> dict[str, Any]:
         "peak_at_least": tables.at_least(report),
         "busiest_bps": report["busiest_bps"],
         "dropped_packets": report["dropped_packets"],
+        "dropped_at_least": tables.drops_at_least(report),
         "flows": report["flows"],
         "culprits": [{"name": entry["name"], "share": entry["share"], "bytes": entry["bytes"]} for entry in burst.culprits()[:5]],
         "open": False,

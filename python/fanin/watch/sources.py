@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from fanin._core import Live, TraceError
-from fanin.watch.positions import Place
+from fanin.watch.positions import Place, head_of
 
 __all__ = ["NAP", "Counts", "Source", "State"]
 
@@ -32,6 +32,9 @@ _HEADER: Final = 1 << 16
 
 _CHUNK: Final = 1 << 20
 """Bytes that are read at once of what was counted before."""
+
+_EARLIER: Final = 8
+"""Files that had a name before and are known again, at most."""
 
 
 @dataclass
@@ -110,6 +113,7 @@ class Source:
         self._unreached: str | None = None
         self._failed: TraceError | None = None
         self._places: dict[str, Place] = {}
+        self._earlier: tuple[str, ...] = ()
         self.safe: dict[str, Place] = {}
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
 
@@ -171,8 +175,22 @@ class Source:
             places = dict(self._places)
             if self._open is not None:
                 name, descriptor, start = self._open
-                places[name] = Place.of(descriptor, start + self.live.used())
+                places[name] = Place.of(descriptor, start + self.live.used(), self._earlier)
             return places
+
+    def place_at(self, descriptor: int, offset: int) -> Place:
+        """Return a place in an open file, with those that had its name before."""
+        return Place.of(descriptor, offset, self._earlier)
+
+    def leave(self, descriptor: int) -> None:
+        """Note that a file is read to its end, and another one gets its name."""
+        size = os.fstat(descriptor).st_size
+        if size:
+            self._earlier = (*self._earlier, head_of(descriptor, size))[-_EARLIER:]
+
+    def succeed(self, earlier: tuple[str, ...]) -> None:
+        """Go on behind files that had the name before."""
+        self._earlier = earlier
 
     def take(self) -> tuple[list[str], dict[str, Any]]:
         """Return what has ended since the last call, in parts, and the present state; note the places up to which that was read."""
@@ -290,7 +308,7 @@ class Source:
         with self._held:
             if self._open is not None:
                 name, descriptor, _ = self._open
-                self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size)
+                self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size, self._earlier)
                 self._open = None
             try:
                 self.live.reopen()
@@ -308,9 +326,10 @@ class Source:
         with self._held:
             self._places = {name: place for name, place in self._places.items() if name in names}
 
-    def place(self, name: str) -> Place | None:
-        """Return the place in a file that was read before."""
-        return self._places.get(name)
+    def known(self) -> dict[str, Place]:
+        """Return the places in files that were read before."""
+        with self._held:
+            return dict(self._places)
 
     def refuse(self, error: TraceError) -> None:
         """Note that a file or a stream is none that can be read; the next one may be.
@@ -324,7 +343,7 @@ class Source:
         with self._held:
             if self._open is not None:
                 name, descriptor, _ = self._open
-                self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size)
+                self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size, self._earlier)
                 self._open = None
             with contextlib.suppress(TraceError):
                 self.live.reopen()

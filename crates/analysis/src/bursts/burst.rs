@@ -151,6 +151,7 @@ pub fn close(
         records: counts.records,
         arrived_bytes: (sized > 0).then_some(counts.bytes),
         dropped_packets: Some(counts.dropped_packets),
+        dropped_at_least: counts.dropped_at_least,
         dropped_bytes: Some(counts.dropped_bytes),
         marked_packets: Some(counts.marked),
         busiest_bps: context.window.map(|window| end.busiest as f64 * BPS / window as f64),

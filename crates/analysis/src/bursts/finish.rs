@@ -218,6 +218,7 @@ impl PortAnalyzer {
             peak_bytes: t.peak.map(|p| p.0),
             peak_ps: t.peak.map(|p| p.1),
             dropped: Some(t.dropped),
+            dropped_at_least: t.dropped_at_least,
             marked: Some(t.marked),
             jumps: t.jumps,
             missing_bytes: t.missing,

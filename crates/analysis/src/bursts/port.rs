@@ -13,7 +13,7 @@ use crate::bursts::rate::RateEstimator;
 use crate::bursts::scale::FULL_FRAME;
 use crate::bursts::series::Series;
 use crate::bursts::unseen::{Between, Unseen};
-use crate::{Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE, REPLACED, SAMPLE};
+use crate::{Disorder, FlowLookup, Record, Settings, ANEW, MARKED, NO_QUEUE, REPLACED, SAMPLE};
 use fanin_units::BPS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +36,7 @@ pub(crate) struct Counts {
     pub records: u64,
     pub bytes: u64,
     pub dropped_packets: u64,
+    pub dropped_at_least: bool,
     pub dropped_bytes: u64,
     pub marked: u64,
     pub unsized_packets: u64,
@@ -110,6 +111,7 @@ pub(crate) struct Totals {
     pub largest_frame: u64,
     pub peak: Option<(u64, u64)>,
     pub dropped: u64,
+    pub dropped_at_least: bool,
     pub marked: u64,
     pub without_frame: u64,
     pub without_queue: u64,
@@ -337,6 +339,7 @@ impl PortAnalyzer {
         t.records += 1;
         if now >= self.from {
             t.dropped += u64::from(r.loses());
+            t.dropped_at_least |= r.flags & ANEW != 0;
             t.marked += u64::from(r.flags & MARKED != 0);
         }
         t.without_frame += u64::from(r.frame == 0);
@@ -533,6 +536,7 @@ impl PortAnalyzer {
                 }
                 c.counts.marked += 1;
             }
+            c.counts.dropped_at_least |= r.flags & ANEW != 0;
             if r.loses() && !(self.between.is_hole && r.flags & SAMPLE != 0) {
                 if c.counts.dropped_packets == 0 {
                     c.first_loss = (now, r.queue);
@@ -595,6 +599,7 @@ impl PortAnalyzer {
             let Between { since, in_burst, is_hole } = self.between;
             if is_hole || !(in_burst || self.state == State::Inside) {
                 self.totals.unseen.add((since, r.time.ps()), is_hole);
+                self.totals.unseen.at_least |= r.flags & ANEW != 0;
             }
         }
         if r.dropped_at_head() {

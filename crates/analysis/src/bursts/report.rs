@@ -2,6 +2,7 @@
 
 use crate::Fates;
 use serde::Serialize;
+use std::ops::Not;
 
 /// Name and version of the report's form.
 pub const SCHEMA: &str = "analysis/1";
@@ -42,6 +43,9 @@ pub struct PortReport {
     pub peak_ps: Option<u64>,
     /// Absent where the records do not say.
     pub dropped: Option<u64>,
+    /// True if `dropped` is a lower bound: a running count began anew.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub dropped_at_least: bool,
     pub marked: Option<u64>,
     /// Records whose queue cannot be explained by the packets before: at least one packet has no record.
     pub jumps: u64,
@@ -78,8 +82,9 @@ pub struct CountedPort {
     pub interval_ps: u64,
     /// True if `peak_bytes` is a lower bound.
     pub peak_at_least: bool,
-    /// True if `dropped` is a lower bound: a counter began anew.
-    pub dropped_at_least: bool,
+    /// True if counts of several sources are mixed: drops and marks are unknown.
+    #[serde(skip)]
+    pub mixed: bool,
     /// Time that is unknown, by the reason.
     pub unknown: Vec<UnknownTime>,
 }
@@ -226,6 +231,9 @@ pub struct Burst {
     pub arrived_bytes: Option<u64>,
     /// Absent where the records do not say.
     pub dropped_packets: Option<u64>,
+    /// True if `dropped_packets` is a lower bound: a running count began anew.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub dropped_at_least: bool,
     pub dropped_bytes: Option<u64>,
     pub marked_packets: Option<u64>,
     /// Load of the busiest window of the burst, on the wire; absent where bursts are found by the queue.

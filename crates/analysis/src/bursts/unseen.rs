@@ -6,6 +6,8 @@ use crate::display::{count, span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unseen {
     pub drops: u64,
+    /// True if there may be more: a running count began anew.
+    pub at_least: bool,
     /// Drops in time of which looks are missing.
     pub in_holes: u64,
     /// Begin and end [ps] of the time with most of them, and how many it has.
@@ -38,7 +40,8 @@ impl Unseen {
             all if all == self.drops => ", where looks are missing".into(),
             some => format!(", {some} in all where looks are missing"),
         };
-        format!("{} dropped while no look saw a burst, {place}{holes}", were(self.drops))
+        let least = if self.at_least { "at least " } else { "" };
+        format!("{least}{} dropped while no look saw a burst, {place}{holes}", were(self.drops))
     }
 }
 

@@ -122,6 +122,8 @@ struct Rare {
     looked: Option<Time>,
     /// Readings earlier than what was told before, and the farthest back [ps].
     back: (u64, u64),
+    /// True if the reading before was one of these.
+    is_back: bool,
     /// Counts of 64 bits that fell as those of 32 bits wrap, and the time of the first [ps].
     narrow: (u64, u64),
     /// Looks that say something else than the one before of their time.
@@ -215,13 +217,19 @@ impl CounterPort {
     pub fn push(&mut self, interval: &Interval, ended: &mut dyn FnMut(CounterBurst)) {
         if let Some(rate) = self.rate.filter(|_| interval.state == State::Known && interval.end > interval.start) {
             let zero = |value: Option<u64>| value.unwrap_or(0) == 0;
+            // Levels that stand still with the counts are below what makes a burst.
+            let levels = |of: &Interval| (of.queue.unwrap_or(0), of.watermark.unwrap_or(0));
             let still = interval.sent == Some(0)
                 && zero(interval.arrived)
-                && zero(interval.watermark)
-                && zero(interval.queue)
-                && zero(interval.dropped);
+                && zero(interval.dropped)
+                && levels(interval).0.max(levels(interval).1) <= self.until;
             match &mut self.held {
-                Some(held) if still && held.count < HELD && held.interval.end == interval.start => {
+                Some(held)
+                    if still
+                        && held.count < HELD
+                        && held.interval.end == interval.start
+                        && levels(&held.interval) == levels(interval) =>
+                {
                     held.interval.end = interval.end;
                     held.interval.state = State::Known;
                     held.count += 1;
@@ -298,8 +306,8 @@ impl CounterPort {
             let c = &mut self.counted;
             c.intervals += 1;
             let back = c.last.ps().saturating_sub(interval.end.ps());
-            let (count, farthest) = &mut self.rare.get_or_insert_default().back;
-            (*count, *farthest) = (*count + 1, (*farthest).max(back));
+            let rare = self.rare.get_or_insert_default();
+            (rare.back, rare.is_back) = ((rare.back.0 + 1, rare.back.1.max(back)), true);
             if interval.end >= self.from {
                 sum(&mut c.dropped, interval.dropped);
                 c.dropped_at_least |= interval.dropped_at_least;
@@ -309,6 +317,7 @@ impl CounterPort {
         }
         // Looks at one time, such as drops and depths of single packets, lie within intervals.
         if interval.start < interval.end {
+            self.rare.iter_mut().for_each(|rare| rare.is_back = false);
             if interval.start < self.latest.1 {
                 self.overlaps(interval);
             }
@@ -463,8 +472,10 @@ impl CounterPort {
     #[cold]
     fn unknown(&mut self, interval: &Interval, state: State, ended: &mut dyn FnMut(CounterBurst)) {
         let length = interval.length();
-        if length == 0 && state == State::Contradicting && interval.end == self.counted.last {
-            self.rare.get_or_insert_default().twice += 1;
+        // A look of the series that contradicts the one before; behind a clock that went back it is none of that time.
+        if length == 0 && interval.state == State::Contradicting && interval.end == self.counted.last {
+            let rare = self.rare.get_or_insert_default();
+            rare.twice += u64::from(!rare.is_back);
         }
         if interval.narrow {
             let (count, first) = &mut self.rare.get_or_insert_default().narrow;

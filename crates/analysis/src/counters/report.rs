@@ -14,6 +14,10 @@ use std::collections::BTreeMap;
 
 /// Flows of an interval, or of a burst, that are told apart, at most.
 const MOST_FLOWS: usize = 1 << 12;
+/// Places of states among those in which nothing is known.
+const RESETS: usize = 1;
+const REPEATED: usize = 3;
+const CONTRADICTING: usize = 4;
 /// Resets from which, as a fifth of all intervals, several sources are mixed.
 const MIXED: u64 = 8;
 /// Interval from which a burst that is shorter leaves no sign in a mean load.
@@ -160,6 +164,7 @@ impl CounterReport {
             records: u64::from(burst.intervals),
             arrived_bytes: burst.arrived,
             dropped_packets: burst.dropped,
+            dropped_at_least: false,
             dropped_bytes: None,
             marked_packets: burst.marked,
             busiest_bps: burst.busiest_bps,
@@ -235,6 +240,18 @@ impl CounterReport {
         all.filter(|(_, (_, intervals))| *intervals > 0).map(|(state, (ps, _))| (state.name(), ps))
     }
 
+    /// Intervals that contradict something, and queues that contradict the buffer or a watermark.
+    #[inline]
+    pub fn doubted(&self) -> (u64, u64) {
+        let c = &self.port.counted;
+        (self.port.unknown_time()[CONTRADICTING].1, c.over_buffer.count + c.over_watermark.count)
+    }
+
+    /// True if counts fall so often that several sources are mixed under one name: what was counted is of none of them.
+    fn is_mixed(&self) -> bool {
+        are_mixed(self.port.unknown_time()[RESETS].1, self.port.counted.intervals)
+    }
+
     /// Time that is unknown because looks are missing [ps].
     #[inline]
     pub fn gap_ps(&self) -> u64 {
@@ -246,7 +263,7 @@ impl CounterReport {
         let mut last = None;
         self.port.finish(&mut |burst| last = Some(burst));
         last.iter().for_each(|burst| self.close(burst));
-        let findings = self.findings();
+        let (findings, mixed) = (self.findings(), self.is_mixed());
         let c = self.port.counted;
         let unknown: Vec<UnknownTime> = State::UNKNOWN
             .into_iter()
@@ -292,8 +309,9 @@ impl CounterReport {
             detect: self.detect(),
             peak_bytes: peak.map(|(peak, _)| peak),
             peak_ps: peak.map(|(_, time)| time),
-            dropped: c.dropped,
-            marked: c.marked,
+            dropped: c.dropped.filter(|_| !mixed),
+            dropped_at_least: c.dropped_at_least && !mixed,
+            marked: c.marked.filter(|_| !mixed),
             jumps: 0,
             missing_bytes: 0,
             duplicates: 0,
@@ -313,7 +331,7 @@ impl CounterReport {
                 known_ps: c.known,
                 interval_ps: c.shortest,
                 peak_at_least: c.peak_at_least,
-                dropped_at_least: c.dropped_at_least,
+                mixed,
                 unknown,
             }),
             notes,
@@ -403,7 +421,7 @@ impl CounterReport {
             value: None,
             words: String::new(),
         };
-        if let Some(dropped) = c.dropped.filter(|dropped| *dropped > 0) {
+        if let Some(dropped) = c.dropped.filter(|dropped| *dropped > 0 && !self.is_mixed()) {
             let states: Vec<&str> = unknown.iter().map(|unknown| unknown.state).collect();
             let least = if c.dropped_at_least { "at least " } else { "" };
             let words = format!(
@@ -546,19 +564,10 @@ impl CounterReport {
             ),
             "what was counted there is unknown: name the width that it has (--columns bytes=COLUMN:total(32)); a switch may fill 32 bits under a name for 64",
         );
-        let again = State::UNKNOWN.iter().zip(c.unknown).find(|(state, _)| **state == State::Repeated).map_or(0, |(_, (_, n))| n);
-        say(
-            "repeated_looks",
-            Level::Note,
-            &Cases { count: again, ..Cases::default() },
-            None,
-            format!("{} again what the one before of the same time said", says(again, "look")),
-            "they count once: a collector asks more often than the switch looks, or writes rows twice",
-        );
-        let resets = Some(self.port.unknown_time()[1].1).filter(|resets| *resets >= MIXED && resets * 5 >= c.intervals);
-        let (resets, (twice, (overlaps, others))) = (resets.unwrap_or(0), self.port.mixed());
-        let mixed = [
-            (resets, format!("running counts fall in {resets} of {}", count(c.intervals, "interval"))),
+        let resets = if self.is_mixed() { self.port.unknown_time()[RESETS].1 } else { 0 };
+        let (twice, (overlaps, others)) = self.port.mixed();
+        let parts = [
+            (resets, falling(resets, c.intervals)),
             (twice, format!("{} something else than the one before of the same time", says(twice, "look"))),
             (
                 overlaps,
@@ -569,15 +578,7 @@ impl CounterReport {
                 ),
             ),
         ];
-        let mixed: Vec<String> = mixed.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
-        say(
-            "mixed_sources",
-            Level::Doubt,
-            &Cases { count: resets + twice + overlaps, ..Cases::default() },
-            None,
-            mixed.join("; "),
-            "two sources, or several queues, are mixed under one name: give each its own port, or one of them alone; of a single source, times are too coarse",
-        );
+        let parts: Vec<String> = parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect();
         let (back, farthest) = self.port.back();
         say(
             "clock_back",
@@ -612,8 +613,47 @@ impl CounterReport {
                 );
             }
         }
+        let all = resets + twice + overlaps;
+        found.extend((all > 0).then(|| mixed_sources(&self.name, all, parts.join("; "))));
+        found.extend(again(self.port.unknown_time()[REPEATED].1, &self.name));
         found
     }
+}
+
+/// Finding that sources are mixed under one name, as counts or looks contradict one another.
+pub(crate) fn mixed_sources(place: &str, count: u64, words: String) -> Finding {
+    Finding {
+        code: "mixed_sources",
+        level: Level::Doubt,
+        place: place.to_string(),
+        count,
+        bytes: None,
+        words,
+        hint: "two sources, or several queues, are mixed under one name: give each its own port, or one of them alone; of a single source, times are too coarse".into(),
+    }
+}
+
+/// Counts that fall in so many of all intervals, in words.
+pub(crate) fn falling(falls: u64, all: u64) -> String {
+    format!("running counts fall in {falls} of {}", count(all, "interval"))
+}
+
+/// True if running counts fall in so many of all intervals that several sources are mixed.
+pub(crate) fn are_mixed(falls: u64, all: u64) -> bool {
+    falls >= MIXED && falls * 5 >= all
+}
+
+/// Finding on looks that came twice.
+pub(crate) fn again(looks: u64, place: &str) -> Option<Finding> {
+    (looks > 0).then(|| Finding {
+        code: "repeated_looks",
+        level: Level::Note,
+        place: place.to_string(),
+        count: looks,
+        bytes: None,
+        words: format!("{} again what the one before of the same time said", says(looks, "look")),
+        hint: "they count once: a collector asks more often than the switch looks, or writes rows twice".into(),
+    })
 }
 
 /// `1 look says`, `2 looks say`.

@@ -6,7 +6,7 @@
 
 use super::{Format, Inspected, Mapping, OpenRows, RowsFile, Start};
 use crate::checks::{Finding, Level};
-use crate::counters::most_bytes;
+use crate::counters::{again, are_mixed, falling, mixed_sources, most_bytes};
 use crate::display::{self, count, size, span};
 use crate::formats::text::{NewDrops, Origins};
 use crate::input::context::Context;
@@ -15,9 +15,10 @@ use crate::input::file::{Gauge, Packing, SourceFile};
 use crate::input::number::{from_date, from_text};
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::{Batch, TraceReader, BATCH};
-use crate::{Fates, Record, NO_DATA, NO_FLOW, SAMPLE};
+use crate::{Fates, Record, NO_DATA, NO_FLOW, NO_QUEUE, SAMPLE};
 use fanin_units::{BitRate, Span, Time, BPS};
 use serde_json::Value;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufRead, ErrorKind, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,14 +97,17 @@ impl OpenRows for TcFile {
             over: (0, None),
             ports: 0,
             looks: 0,
+            last: None,
+            again: 0,
         }))
     }
 }
 
-/// A document: the time at which it was printed, the line in which it begins, and its qdiscs.
+/// A document: the time at which it was printed, the line in which it begins, a hash of its text, and its qdiscs.
 struct Document {
     time: Option<u128>,
     line: u64,
+    hash: u64,
     qdiscs: Vec<Value>,
 }
 
@@ -232,7 +236,9 @@ impl Documents {
                     serde_json::from_slice(whole).map_err(|e| self.problem(format!("is no JSON: {e}"), begin))?;
                 let Value::Array(qdiscs) = document else { return Err(self.problem("is no list of qdiscs", begin)) };
                 self.whole = true;
-                return Ok(Some(Document { time, line: begin, qdiscs }));
+                let mut hasher = DefaultHasher::new();
+                hasher.write(whole);
+                return Ok(Some(Document { time, line: begin, hash: hasher.finish(), qdiscs }));
             }
         }
     }
@@ -253,6 +259,9 @@ struct Looks {
     over: (u64, Option<(u64, String)>),
     ports: usize,
     looks: u64,
+    /// Time and hash of the latest document, and those that were the one before once more.
+    last: Option<(Option<u128>, u64)>,
+    again: u64,
 }
 
 /// Bytes that a port sent: the last count, and the busiest time between two documents.
@@ -260,6 +269,9 @@ struct Looks {
 struct Sent {
     name: String,
     last: Option<(Time, u64)>,
+    /// Times between two counts, and those in which the count fell.
+    steps: u64,
+    falls: u64,
     busiest: f64,
     /// Times between documents with more than the line carries, and the first of the highest rate among them.
     over: u64,
@@ -279,6 +291,7 @@ impl Sent {
     /// Takes the next count; `rate`: what the user says of the line.
     fn take(&mut self, time: Time, bytes: u64, rate: Option<BitRate>) {
         let Some((before, last)) = self.last.replace((time, bytes)) else { return };
+        (self.steps, self.falls) = (self.steps + 1, self.falls + u64::from(bytes < last));
         // A count that fell began anew.
         let (Some(more), within) = (bytes.checked_sub(last), time.since(before)) else { return };
         if within == Span::default() {
@@ -326,6 +339,10 @@ impl Looks {
             return Err(problem.suggestion(format!("write the time before each: {how}")).into());
         }
         self.looks += 1;
+        if self.last.replace((document.time, document.hash)) == Some((document.time, document.hash)) {
+            self.again += 1;
+            return Ok(());
+        }
         let time = context.origin.time(document.time.unwrap_or(0)).map_err(|e| wrong(e.message(), &self.documents))?;
         if time < self.latest {
             let by = self.latest.since(time);
@@ -341,7 +358,7 @@ impl Looks {
             // Children of multi-queue devices have no handle of their own.
             let parent = text("parent").filter(|_| handle == "0:").map_or(String::new(), |parent| format!(" at {parent}"));
             let name = format!("{device} {kind} {handle}{parent}");
-            let Some(queue) = qdisc["backlog"].as_u64().filter(|queue| *queue <= QUEUE_LIMIT) else {
+            let Some(mut queue) = qdisc["backlog"].as_u64().filter(|queue| *queue <= QUEUE_LIMIT) else {
                 let problem = wrong("has a qdisc without a backlog in bytes", &self.documents).value(name);
                 return Err(problem.suggestion("tc prints it with -s: tc -s -j qdisc").into());
             };
@@ -352,6 +369,7 @@ impl Looks {
                     let (long, limit) = (size(queue as f64), size(limit as f64));
                     self.over.1 = Some((queue, format!("{long} at {}, in {name} with a limit of {limit}", span(time.ps()))));
                 }
+                queue = NO_QUEUE;
             }
             let port = context.ports.index(name.as_bytes())?;
             let mut record = Record { time, queue, frame: 0, flow: NO_FLOW, flags: SAMPLE | NO_DATA };
@@ -449,9 +467,12 @@ impl TraceReader for Looks {
                 count: over,
                 bytes: Some(*longest),
                 words: format!("{} with a queue longer than the buffer: {words}", count(over, "look")),
-                hint: "backlog or limit is of another qdisc, or was changed by what wrote the file".into(),
+                hint: "they count as unknown: backlog or limit is of another qdisc, or was changed by what wrote the file".into(),
             });
         }
+        context.findings.extend(again(self.again, &file));
+        let mixed = self.sent.iter().filter(|sent| are_mixed(sent.falls, sent.steps));
+        context.findings.extend(mixed.map(|sent| mixed_sources(&sent.name, sent.falls, falling(sent.falls, sent.steps))));
         let (back, farthest) = self.back;
         if back > 0 {
             context.findings.push(Finding {

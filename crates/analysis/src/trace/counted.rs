@@ -68,6 +68,12 @@ impl PortSink {
         self.packets.as_ref().is_some_and(|packets| packets.patience.is_over(since))
     }
 
+    /// Intervals of counters that contradict something, and queues among them that contradict the buffer or a watermark.
+    #[inline]
+    pub fn doubted(&self) -> (u64, u64) {
+        self.counters.as_ref().map_or((0, 0), |counters| counters.doubted())
+    }
+
     /// Contradictions of the counters up to now.
     pub fn contradictions(&self) -> Vec<Finding> {
         self.counters.as_ref().map(|counters| counters.findings()).unwrap_or_default()

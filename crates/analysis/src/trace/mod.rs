@@ -265,7 +265,9 @@ impl Trace {
 
 /// Note on the sources for which drops or marks of some port are unknown.
 fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
-    let (drops, marks) = (ports.iter().any(|p| p.dropped.is_none()), ports.iter().any(|p| p.marked.is_none()));
+    // Where sources are mixed a finding says so.
+    let told = ports.iter().filter(|p| !p.counted.as_ref().is_some_and(|counted| counted.mixed));
+    let (drops, marks) = told.fold((false, false), |(d, m), p| (d || p.dropped.is_none(), m || p.marked.is_none()));
     let lacks = |f: &&Facts| (drops && !f.fates.drops) || (marks && !f.fates.marks);
     let lacking: Vec<&Facts> = sources.iter().map(Source::facts).filter(lacks).collect();
     let (what, befell, columns) = match (drops, marks) {

@@ -127,7 +127,7 @@ impl Congestions {
         };
         // Entries are read in their own order: one that is earlier than the last says nothing that could be placed.
         if since.is_some_and(|since| since > time) {
-            feed.interval(port, Interval::unknown(time, time, State::Contradicting));
+            feed.interval(port, Interval { dropped: drops, ..Interval::unknown(time, time, State::Contradicting) });
             return;
         }
         if kind == Kind::Start {

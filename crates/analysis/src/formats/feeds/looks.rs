@@ -21,6 +21,8 @@ impl Most {
         let last = self.last.replace(value);
         self.falls |= last.is_some_and(|last| value < last);
         match last {
+            // Nothing has waited since it was cleared, whenever that was.
+            _ if value == 0 => Some(0),
             // It may be of any time before.
             None => None,
             Some(last) if value == last && !self.falls => None,

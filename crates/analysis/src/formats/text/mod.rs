@@ -3,6 +3,7 @@
 pub mod counted;
 pub mod lines;
 
+use crate::counters::{Running, Step};
 use crate::formats::columns::file::{doubt, learn, step};
 use crate::formats::columns::mapped::{flag, flag_text, frame, is_without_data, queue, steps, wrong, Missing};
 use crate::formats::mapping::{counts, Bound, Role, Unit};
@@ -14,7 +15,7 @@ use crate::input::number::{decimal_comma, from_date, from_integer, from_text, Nu
 use crate::input::problem::{Problem, Problems};
 use crate::input::reader::TraceReader;
 use crate::input::reader::{Batch, BATCH};
-use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};
+use crate::{Record, ANEW, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED, SAMPLE};
 use fanin_units::BitRate;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,24 +46,31 @@ const MOST_DROPS: u64 = 1 << 20;
 
 /// Running counts of drops by port.
 #[derive(Debug, Default)]
-pub struct NewDrops(BTreeMap<u32, u64>);
+pub struct NewDrops(BTreeMap<u32, Running>);
+
+/// Drops since the count before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct More {
+    pub drops: u64,
+    /// True if there may have been more: the count began anew.
+    pub at_least: bool,
+}
 
 impl NewDrops {
-    /// Drops of a port since the count before; none of the first count, and all of one that began anew. None: there are too many.
-    pub fn since(&mut self, port: u32, total: u64) -> Option<u64> {
-        let more = match self.0.insert(port, total) {
-            None => 0,
-            Some(before) if before > total => total,
-            Some(before) => total - before,
+    /// Drops of a port since the count before, which may have wrapped; none of the first count, and all of one that began anew. None: there
+    /// are too many.
+    pub fn since(&mut self, port: u32, total: u64) -> Option<More> {
+        let more = match self.0.entry(port).or_default().step(total, None, None) {
+            Step::First => More::default(),
+            Step::By(drops) => More { drops, at_least: false },
+            Step::Reset | Step::Narrow | Step::Rollover => More { drops: total, at_least: true },
         };
-        (more <= MOST_DROPS).then_some(more)
+        (more.drops <= MOST_DROPS).then_some(more)
     }
 
     /// Hands a record over with its drops: its own, and more of the same moment.
-    pub fn push(record: &mut Record, drops: u64, (port, row): (u32, u32), batch: &mut Batch) {
-        if drops > 0 {
-            record.flags |= DROPPED;
-        }
+    pub fn push(record: &mut Record, More { drops, at_least }: More, (port, row): (u32, u32), batch: &mut Batch) {
+        record.flags |= if drops > 0 { DROPPED } else { 0 } | if at_least { ANEW } else { 0 };
         batch.packet(*record, port, row);
         let more = Record { frame: 0, flow: NO_FLOW, flags: SAMPLE | NO_DATA | DROPPED, ..*record };
         (1..drops).for_each(|_| batch.packet(more, port, row));
@@ -328,12 +336,12 @@ impl<R: Rows> MappedText<R> {
     fn record_of(
         &mut self,
         (ports, flows, origin): (&mut Ports, &mut Flows, Origin),
-    ) -> Result<Option<(u32, Record, u64)>, Problem> {
+    ) -> Result<Option<(u32, Record, More)>, Problem> {
         let line = self.rows.line();
         let mut out = Record { time: fanin_units::Time::ZERO, queue: NO_QUEUE, frame: 0, flow: NO_FLOW, flags: 0 };
         let mut port = None;
         let (mut payload, mut opens) = (None, None);
-        let (mut total, mut drops) = (None, 0);
+        let (mut total, mut drops) = (None, More::default());
         let mut complete = true;
         for bound in &self.bound {
             let cell = self.rows.cell(bound.index);

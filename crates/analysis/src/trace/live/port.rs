@@ -6,7 +6,7 @@ use crate::input::context::SECOND;
 use crate::trace::counted::PortSink;
 use crate::trace::live::clock::{Clock, Told, SET_BACK};
 use crate::trace::order::Sink;
-use crate::{Burst, Fates, Record, MARKED, NO_QUEUE};
+use crate::{Burst, Fates, Record, ANEW, MARKED, NO_QUEUE};
 use fanin_units::Time;
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
@@ -308,6 +308,7 @@ impl LivePort {
         let (lost, marked) = (u64::from(record.loses()), u64::from(record.flags & MARKED != 0));
         self.counts.records += 1;
         self.counts.dropped += lost;
+        self.counts.dropped_at_least |= record.flags & ANEW != 0;
         self.counts.marked += marked;
         self.cell.records += 1;
         self.cell.bytes += u64::from(record.frame);
@@ -354,7 +355,10 @@ impl LivePort {
     /// Takes what a source tells about the port, whose cell is open.
     pub fn take_reading(&mut self, reading: &Reading) {
         match reading {
-            Reading::Interval(interval) if interval.end.ps() < self.last => {
+            // Until a later one comes, what has the time of the last one is late as well.
+            Reading::Interval(interval)
+                if interval.end.ps() < self.last || (interval.end.ps() == self.last && self.behind.0 > 0) =>
+            {
                 self.come_late(interval.start.ps().min(interval.end.ps()), interval.end.ps());
             }
             Reading::Interval(interval) if self.away > 0 => self.take_back(interval),
@@ -378,10 +382,19 @@ impl LivePort {
             if std::mem::take(&mut self.resumed) {
                 self.bridge(interval);
             }
-            self.count(interval);
         }
-        let unseen = self.analyzer.unseen_ps();
+        let (unseen, doubted) = (self.analyzer.unseen_ps(), self.analyzer.doubted());
         self.analyzer.take_reading(reading);
+        if let Reading::Interval(interval) = reading {
+            let now = self.analyzer.doubted();
+            let mut believed = *interval;
+            if now.0 > doubted.0 {
+                believed.state = State::Contradicting;
+            } else if now.1 > doubted.1 {
+                (believed.queue, believed.watermark) = (None, None);
+            }
+            self.count(&believed);
+        }
         if let Reading::Interval(Interval { state: State::Known, end, .. }) = reading {
             self.miss_looks(self.analyzer.unseen_ps() - unseen, end.ps());
         }

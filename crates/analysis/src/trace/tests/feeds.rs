@@ -207,11 +207,11 @@ fn a_table_of_lanz_may_be_longer_than_the_longest_message() {
     assert_eq!(told.ports[0].peak_bytes, Some(99 * 512));
 }
 
-fn words(words: &[u32]) -> Vec<u8> {
+pub fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-fn sample(kind: u32, body: &[u8]) -> Vec<u8> {
+pub fn sample(kind: u32, body: &[u8]) -> Vec<u8> {
     [words(&[kind, body.len() as u32]), body.to_vec()].concat()
 }
 

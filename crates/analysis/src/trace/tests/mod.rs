@@ -6,6 +6,7 @@ mod counters;
 mod feeds;
 mod inputs;
 mod live_feeds;
+mod states;
 mod tables;
 mod tc;
 mod telemetry;

@@ -1,0 +1,157 @@
+"""``fanin watch`` and logs that are rotated, by any scheme and however often: each row counts once. No test waits for a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from watching import HEADER, once, rows, running, written
+
+BURST = 31
+
+
+def log(path: Path, bursts: int, *, first: int, at: int, header: str = HEADER) -> Path:
+    """A log of bursts, last written to at a second."""
+    os.utime(written(path, header + rows(bursts, first=first)), (at, at))
+    return path
+
+
+def more(path: Path, bursts: int, *, first: int, at: int) -> None:
+    with path.open("a") as file:
+        file.write(rows(bursts, first=first))
+    os.utime(path, (at, at))
+
+
+def bursts(watch: Any) -> int:
+    """How many bursts' records came, of each of the two ports."""
+    counts = watch.counts()
+    assert counts.get("eth0", 0) == counts.get("eth1", 0)
+    count: int = counts.get("eth0", 0)
+    assert count % BURST == 0
+    return count // BURST
+
+
+class TestWhileNobodyWatches:
+    @pytest.mark.parametrize(
+        ("older", "old"), [("a.csv.2", "a.csv.1"), ("a.csv-20261127", "a.csv-20261128"), ("a-20261127.csv", "a-20261128.csv")]
+    )
+    def test_a_log_that_was_renamed_twice_is_read_on_in_order(self, tmp_path: Path, older: str, old: str) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        log(tmp_path / "a.csv.9", 1, first=90, at=500)  # before the first start: nobody asks for it
+        assert bursts(once(log(file, 2, first=0, at=1_000), state=state)) == 2
+        more(file, 1, first=2, at=1_100)
+        file.rename(tmp_path / older)
+        log(file, 3, first=3, at=1_200).rename(tmp_path / old)
+        log(file, 1, first=6, at=1_300)
+        watch = once(file, state=state)
+        assert (bursts(watch), len(watch.bursts)) == (5, 10)
+        assert sum(port.report["late"] for port in watch.watch.hub.ports.values()) == 0
+        assert once(file, state=state).counts() == {}
+        # And again, from there.
+        file.rename(tmp_path / "a.csv.1")
+        log(file, 1, first=7, at=1_400)
+        assert bursts(once(file, state=state)) == 1
+
+    def test_logs_of_one_moment_are_in_the_order_of_their_numbers(self, tmp_path: Path) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        once(log(file, 1, first=0, at=1_000), state=state)
+        for number in (4, 3, 2, 1):
+            log(tmp_path / f"a.csv.{number}", 1, first=5 - number, at=1_000)
+        file.rename(tmp_path / "a.csv.5")
+        log(file, 1, first=5, at=1_000)
+        watch = once(file, state=state)
+        assert (bursts(watch), len(watch.bursts)) == (5, 10)
+        assert sum(port.report["late"] for port in watch.watch.hub.ports.values()) == 0
+
+    def test_the_copies_of_copytruncate_are_read_on(self, tmp_path: Path) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        assert bursts(once(log(file, 2, first=0, at=1_000), state=state)) == 2
+        for turn in range(2):
+            more(file, 1, first=2 + 2 * turn, at=1_100 + 100 * turn)
+            if turn:
+                (tmp_path / "a.csv.1").rename(tmp_path / "a.csv.2")
+            shutil.copy2(file, tmp_path / "a.csv.1")
+            log(file, 1, first=3 + 2 * turn, at=1_150 + 100 * turn)  # into the same file, truncated
+        watch = once(file, state=state)
+        assert (bursts(watch), len(watch.bursts)) == (4, 8)
+        assert once(file, state=state).counts() == {}
+
+    def test_another_file_that_got_the_number_is_not_read(self, tmp_path: Path) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        log(tmp_path / "a.csv.1", 4, first=50, at=500)
+        once(log(file, 2, first=0, at=1_000), state=state)
+        document = json.loads(state.read_text())
+        place = document["sources"][str(file)]["a.csv"]
+        # What was read is deleted, and its number is that of a file which is older.
+        place["inode"] = (tmp_path / "a.csv.1").stat().st_ino
+        state.write_text(json.dumps(document))
+        log(file, 1, first=7, at=1_300)
+        assert bursts(once(file, state=state)) == 1
+
+    def test_files_with_other_names_are_none_of_the_log(self, tmp_path: Path) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        once(log(file, 2, first=0, at=1_000), state=state)
+        for name in ("a.csv.bak", "a.csv~", "b.csv.1", "a-7.csv", "a.csv.1.gz"):
+            log(tmp_path / name, 1, first=60, at=1_200)
+        shutil.copy2(file, tmp_path / "a.csv.orig")
+        log(file, 1, first=7, at=1_300)
+        assert bursts(once(file, state=state)) == 1
+
+    def test_a_state_of_an_earlier_version_goes_on(self, tmp_path: Path) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        once(log(file, 2, first=0, at=1_000), state=state)
+        document = json.loads(state.read_text())
+        place = document["sources"][str(file)]["a.csv"]
+        for key in ("head", "modified_ns", "earlier"):
+            del place[key]
+        state.write_text(json.dumps(document))
+        more(file, 1, first=2, at=1_100)
+        file.rename(tmp_path / "a.csv.2")
+        log(tmp_path / "a.csv.1", 1, first=3, at=1_200)
+        log(file, 1, first=4, at=1_300)
+        assert bursts(once(file, state=state)) == 3
+
+    def test_a_folder_knows_files_that_were_renamed_or_copied_and_truncated(self, tmp_path: Path) -> None:
+        folder, state = tmp_path / "in", tmp_path / "state.json"
+        folder.mkdir()
+        file = folder / "a.csv"
+        log(file, 2, first=0, at=1_000)
+        log(folder / "b.csv", 1, first=2, at=1_001)
+        assert bursts(once(folder, state=state)) == 3
+        more(file, 1, first=3, at=1_100)
+        file.rename(folder / "a.csv.1")
+        more(folder / "b.csv", 1, first=4, at=1_200)
+        shutil.copy2(folder / "b.csv", folder / "b.csv.1")
+        log(folder / "b.csv", 1, first=5, at=1_300)
+        assert bursts(once(folder, state=state)) == 3
+        assert once(folder, state=state).counts() == {}
+
+
+class TestWhileWatched:
+    def test_two_rotations_at_once_lose_nothing(self, tmp_path: Path) -> None:
+        file = log(tmp_path / "a.csv", 2, first=0, at=1_000)
+        with running(file) as watch:
+            watch.until(lambda: bool(watch.counts()) and bursts(watch) == 2)
+            more(file, 1, first=2, at=1_100)
+            file.rename(tmp_path / "a.csv.2")
+            log(tmp_path / "new", 3, first=3, at=1_200).rename(tmp_path / "a.csv.1")
+            log(tmp_path / "new", 1, first=6, at=1_300).rename(file)
+            watch.until(lambda: watch.counts()["eth1"] == 7 * BURST)
+        assert (bursts(watch), len(watch.bursts)) == (7, 14)
+
+    def test_what_was_written_before_a_truncation_is_in_its_copy(self, tmp_path: Path) -> None:
+        file = log(tmp_path / "a.csv", 2, first=0, at=1_000)
+        with running(file) as watch:
+            watch.until(lambda: bool(watch.counts()) and bursts(watch) == 2)
+            source = watch.watch.hub.sources[0]
+            with source._held:  # nothing is read meanwhile
+                more(file, 1, first=2, at=1_100)
+                shutil.copy2(file, tmp_path / "a.csv.1")
+                log(file, 1, first=3, at=1_200)
+            watch.until(lambda: watch.counts()["eth1"] == 4 * BURST)
+        assert (bursts(watch), len(watch.bursts)) == (4, 8)

@@ -75,8 +75,8 @@ class LinkParams(Table):
     """Propagation delay. Default: "1us". Accepted: from 0ps to 10s."""
 
     wire_overhead: Size | None = None
-    """Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
-    and gap, Ethernet's 38.
+    """Bytes that a packet takes on this link beyond its IP packet: `framing.header` at least, the rest as gap. If
+    absent, framing's header and gap (Ethernet: 38 B).
 
     Accepted: from 0B to 1KB.
     """
@@ -84,7 +84,7 @@ class LinkParams(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SingleSwitch(Table):
-    """Hosts `h0`, `h1`, … at `switch0`."""
+    """One switch `switch0` with all hosts `h0`, `h1`, …."""
 
     kind: ClassVar[Literal["single_switch"]] = "single_switch"
 
@@ -97,7 +97,7 @@ class SingleSwitch(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dumbbell(Table):
-    """Hosts at both ends of one link: `h0` … at switch `left`, the rest at switch `right`."""
+    """Two switches and a link between them: hosts `h0` … at `left`, the rest at `right`."""
 
     kind: ClassVar[Literal["dumbbell"]] = "dumbbell"
 
@@ -122,15 +122,15 @@ class RackLinkParams(Table):
     """Rate in each direction. Source: S-ECN §III-A (1 Gb/s). Default: "1Gbps". Accepted: from 1Kbps to 4Tbps."""
 
     delay: Duration | None = None
-    """Propagation delay. Source: S-ECN §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
-    per link and the serialisation of small frames).
+    """Propagation delay. Source: S-ECN §III-A (about 50 us for a round trip between racks: eight links of 5 us, and
+    serialisation of small frames).
 
     Default: "5us". Accepted: from 0ps to 10s.
     """
 
     wire_overhead: Size | None = None
-    """Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
-    and gap, Ethernet's 38.
+    """Bytes that a packet takes on this link beyond its IP packet: `framing.header` at least, the rest as gap. If
+    absent, framing's header and gap (Ethernet: 38 B).
 
     Accepted: from 0B to 1KB.
     """
@@ -166,8 +166,8 @@ class UplinkParams(Table):
     """Propagation delay. Default: "1us". Accepted: from 0ps to 10s."""
 
     wire_overhead: Size | None = None
-    """Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
-    and gap, Ethernet's 38.
+    """Bytes that a packet takes on this link beyond its IP packet: `framing.header` at least, the rest as gap. If
+    absent, framing's header and gap (Ethernet: 38 B).
 
     Accepted: from 0B to 1KB.
     """
@@ -175,8 +175,8 @@ class UplinkParams(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LeafSpine(Table):
-    """Leaf-spine network, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5
-    (the defaults: 144 hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
+    """Leaf–spine, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5 (the
+    defaults: 144 hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
     """
 
     kind: ClassVar[Literal["leaf_spine"]] = "leaf_spine"
@@ -191,7 +191,8 @@ class LeafSpine(Table):
     """Number of spines; if absent, derived from `oversubscription`. Accepted: from 1 to 4096."""
 
     oversubscription: float | None = None
-    """Oversubscription of a leaf: its host links' rates over its uplinks' rates; 1 when neither this nor `spines` is given.
+    """Oversubscription of a leaf: rate of its host links over that of its uplinks; 1 if neither this nor `spines` is
+    given.
 
     Accepted: above 0, at most 1000.
     """
@@ -206,8 +207,8 @@ class LeafSpine(Table):
     """Link between a leaf and a spine."""
 
     failed: Sequence[str] | None = None
-    """Failed links, by either of their ports (`agg0_0->core0`), `*` stands for anything: the network is built without them, and
-    routes go around.
+    """Links that are missing: routes go around them. Each is named by either of its ports (`agg0_0->core0`); `*` stands
+    for anything.
 
     Default: [].
     """
@@ -215,8 +216,8 @@ class LeafSpine(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FatTree(Table):
-    """The k-ary fat tree: hosts `h0` … by pod and edge switch, switches `edge0_0` (pod, place), `agg0_0`, `core0`.
-    k³/4 hosts and 5k²/4 switches. Source: fat-tree.
+    """Fat tree of switches with k ports: k³/4 hosts `h0` … by pod and edge switch, 5k²/4 switches `edge0_0` (pod, place),
+    `agg0_0`, `core0`. Source: fat-tree.
     """
 
     kind: ClassVar[Literal["fat_tree"]] = "fat_tree"
@@ -228,8 +229,8 @@ class FatTree(Table):
     """Link between each pair of neighbouring switches, and of each host."""
 
     failed: Sequence[str] | None = None
-    """Failed links, by either of their ports (`agg0_0->core0`), `*` stands for anything: the network is built without them, and
-    routes go around.
+    """Links that are missing: routes go around them. Each is named by either of its ports (`agg0_0->core0`); `*` stands
+    for anything.
 
     Default: [].
     """
@@ -237,7 +238,7 @@ class FatTree(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Chain(Table):
-    """A line of switches `switch0` … with host `h0` at its start and `h1` at its end: n switches, n + 1 links."""
+    """Line of n switches `switch0` … and n + 1 links, with host `h0` at its start and `h1` at its end."""
 
     kind: ClassVar[Literal["chain"]] = "chain"
 
@@ -259,9 +260,7 @@ FileFormat: TypeAlias = Literal["graphml", "edge_list", "hpcc"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FromFile(Table):
-    """A network read from a file. Nodes keep their ids as names; a node whose kind is not given is a host if it has one
-    link.
-    """
+    """Network read from a file. Nodes keep their ids as names; a node without a kind is a host if it has one link."""
 
     kind: ClassVar[Literal["file"]] = "file"
 
@@ -272,10 +271,10 @@ class FromFile(Table):
     """Format of the file; if absent, by its ending: `.graphml`, `.json`, `.txt`."""
 
     rate: BitRate | None = None
-    """Rate of links for which the file gives none; if absent, the file must give it. Accepted: from 1Kbps to 4Tbps."""
+    """Rate of links without one in the file; if absent, the file must give it. Accepted: from 1Kbps to 4Tbps."""
 
     delay: Duration | None = None
-    """Propagation delay of links for which the file gives none; if absent, the file must give it. Accepted: from 0ps to 10s."""
+    """Propagation delay of links without one in the file; if absent, the file must give it. Accepted: from 0ps to 10s."""
 
 
 TopologyConfig: TypeAlias = (
@@ -291,21 +290,21 @@ TopologyConfig: TypeAlias = (
 )
 """The network's topology.
 
-- `single_switch`: All hosts at one switch.
-- `dumbbell`: Two switches and the link between them.
-- `racks`: Racks joined by one root switch.
-- `leaf_spine`: Two tiers of switches, fully meshed.
-- `fat_tree`: Three tiers of equal switches.
-- `chain`: Switches in a line.
-- `file`: A network read from a file.
+- `single_switch`: One switch `switch0` with all hosts `h0`, `h1`, ….
+- `dumbbell`: Two switches and a link between them: hosts `h0` … at `left`, the rest at `right`.
+- `racks`: Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: S-ECN §III-A, fig. 3.
+- `leaf_spine`: Leaf–spine, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5
+- `fat_tree`: Fat tree of switches with k ports: k³/4 hosts `h0` … by pod and edge switch, 5k²/4 switches `edge0_0` (pod,
+- `chain`: Line of n switches `switch0` … and n + 1 links, with host `h0` at its start and `h1` at its end.
+- `file`: Network read from a file. Nodes keep their ids as names; a node without a kind is a host if it has one link.
 """
 
 
 Ip: TypeAlias = Literal["v4", "v6"]
-"""Version of the Internet Protocol of all hosts. Flows have equal ports and take equal paths over either version.
+"""IP version of all hosts. Ports and paths of flows are the same with either.
 
 - `v4`: IPv4, with a header of 20 B. Source: RFC 791.
-- `v6`: IPv6, with a header of 40 B: a full segment carries 20 B less, and drop notifications have 44 B. Source: RFC 8200.
+- `v6`: IPv6, with a header of 40 B: full segments carry 20 B less, drop notifications have 44 B. Source: RFC 8200.
 """
 
 
@@ -343,13 +342,13 @@ class OutputQueued(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IslipParams(Table):
-    """iSLIP crossbar scheduling. Source: iSLIP."""
+    """iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves. Source: iSLIP."""
 
     kind: ClassVar[Literal["islip"]] = "islip"
 
     iterations: int | None = None
-    """Iterations of request, grant and accept in one arbitration. Source: iSLIP §V (log2 N rounds are enough on average:
-    3 or 4 at switches of 12 or 16 ports).
+    """Iterations of request, grant and accept in one arbitration. Source: iSLIP §V (log2 N suffice on average: 3 or 4
+    at 12 or 16 ports).
 
     Default: 3. Accepted: from 1 to 64.
     """
@@ -365,35 +364,35 @@ class RoundRobinArbitration(Table):
 Arbitration: TypeAlias = IslipParams | RoundRobinArbitration | Mapping[str, Any] | Literal["islip", "round_robin"]
 """Scheduler of a crossbar, which matches inputs with outputs.
 
-- `islip`: iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves.
-- `round_robin`: Round-robin matching (RRM): pointers of outputs and inputs that move with every grant.
+- `islip`: iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves. Source: iSLIP.
+- `round_robin`: Round-robin matching (RRM): pointers of outputs and inputs move with every grant.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Combined(Table):
-    """Combined input- and output-queued: packets wait in virtual output queues, one for each input, output and class, cross
-    a crossbar as a whole, and wait in the queue of their output port. Source: CIOQ.
+    """Combined input- and output-queued: packets wait at the input, in a virtual output queue for each input, output and
+    class, cross a crossbar whole, and wait at their output port. Source: CIOQ.
     """
 
     kind: ClassVar[Literal["combined"]] = "combined"
 
     voq: Size | None = None
-    """Buffer of each virtual output queue; a packet that does not fit is dropped. Source: RCM §4.1 (100 KB).
+    """Buffer of each virtual output queue; what does not fit is dropped. Source: RCM §4.1 (100 KB).
 
     Default: "100KB". Accepted: from 64B to 4GB.
     """
 
     output: Size | None = None
-    """Buffer of each output port and class. An output with less room than a largest frame receives no packet, so none is dropped
-    there. Source: RCM §4.1 (100 KB).
+    """Buffer of each output port and class. Nothing is dropped there: an output without room for a largest frame gets
+    no packet. Source: RCM §4.1 (100 KB).
 
     Default: "100KB". Accepted: from 64B to 4GB.
     """
 
     speedup: float | None = None
-    """Speedup: rate of each input and output of the crossbar, in rates of the fastest port. Source: CIOQ (2 - 1/N is needed, and
-    enough, to behave as an output-queued switch of N ports).
+    """Speedup: rate of each crossbar input and output, over that of the fastest port. Source: CIOQ (2 - 1/N is needed,
+    and enough, to behave as an output-queued switch of N ports).
 
     Default: 2.0. Accepted: from 1 to 64.
     """
@@ -406,19 +405,19 @@ Architecture: TypeAlias = OutputQueued | Combined | Mapping[str, Any] | Literal[
 """Architecture of a switch: the places where packets wait.
 
 - `output_queued`: Output-queued: packets wait at output ports only.
-- `combined`: Combined: packets wait at input ports, in virtual output queues, and at output ports.
+- `combined`: Combined input- and output-queued: packets wait at the input, in a virtual output queue for each input, output
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StaticBuffer(Table):
-    """A separate buffer for each port."""
+    """Separate buffer of fixed size for each port (drop tail)."""
 
     kind: ClassVar[Literal["static"]] = "static"
 
     per_port: AmountOfBuffer | None = None
-    """Buffer of each port: a packet is dropped if it does not fit beside the packets that wait there.
-    Source: S-ECN §III-A (512 KB, the largest of its testbed).
+    """Buffer of each port: a packet that does not fit beside those that wait is dropped. Source: S-ECN §III-A (512 KB,
+    the largest of its testbed).
 
     Default: "512KB".
     """
@@ -431,17 +430,17 @@ class DynamicBuffer(Table):
     kind: ClassVar[Literal["dynamic"]] = "dynamic"
 
     total: AmountOfBuffer | None = None
-    """Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches). Default: "4MB"."""
+    """Buffer of the whole switch. Source: DCTCP §4 (4 MB: shallow-buffered switches of 48 ports). Default: "4MB"."""
 
     alpha: float | None = None
-    """α: a queue may hold at most α times the free buffer. Source: DT (1 lets a single congested queue take half of the
-    buffer); chips offer powers of two from 1/128 to 8.
+    """α: limit of a queue, as a multiple of the free buffer. Source: DT (with 1 a single congested queue takes half of
+    the buffer); chips offer powers of two from 1/128 to 8.
 
     Default: 1.0. Accepted: from 0.001 to 1024.
     """
 
     reserved: AmountOfBuffer | None = None
-    """Reserved buffer of each port in addition to its share, taken out of `total`; if absent, none."""
+    """Reserved buffer of each port, besides its share and out of `total`; if absent, none."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -452,10 +451,10 @@ class UnlimitedBuffer(Table):
 
 
 Buffer: TypeAlias = StaticBuffer | DynamicBuffer | UnlimitedBuffer | Mapping[str, Any] | Literal["static", "dynamic", "unlimited"]
-"""Buffer in which packets wait at a port. A packet that finds its port idle goes onto the wire and needs none.
+"""Buffer of waiting packets. A packet that finds its port idle goes onto the wire and needs none.
 
-- `static`: Fixed buffer per port (drop tail).
-- `dynamic`: Buffer shared by all ports, with a dynamic threshold.
+- `static`: Separate buffer of fixed size for each port (drop tail).
+- `dynamic`: One buffer shared by all ports, with a dynamic threshold: each queue may grow to α times the free buffer. Source:
 - `unlimited`: Unlimited buffer.
 """
 
@@ -470,47 +469,47 @@ class NoneMarking(Table):
 At: TypeAlias = Literal["enqueue", "dequeue"]
 """Time at which a packet is compared with the threshold.
 
-- `enqueue`: Arrival of the packet: the queue that it finds counts.
-- `dequeue`: Departure of the packet: the queue that it leaves behind counts; the signal is fresher by the queueing delay. Source:
+- `enqueue`: On arrival: the queue that the packet finds counts.
+- `dequeue`: On departure: the queue that the packet leaves behind counts; the signal is fresher by the queueing delay.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThresholdParams(Table):
-    """Threshold marking: an ECN-capable packet is marked when the queue is above K."""
+    """Threshold: an ECN-capable packet is marked when the queue is above K."""
 
     kind: ClassVar[Literal["threshold"]] = "threshold"
 
     k: AmountOfBuffer | None = None
-    """K: a packet is marked when strictly more than K waits, without itself and the packet being sent. Source: DCTCP
-    §3.1 (1) ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at
-    1 Gb/s).
+    """K: a packet is marked when more than K waits, without itself and the packet being sent. Source: DCTCP §3.1 (1)
+    ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at 1
+    Gb/s).
 
     Default: "65 packets".
     """
 
     at: At | None = None
-    """Time at which the queue is measured. Default: "enqueue"."""
+    """Moment at which the queue is measured. Default: "enqueue"."""
 
 
 Spacing: TypeAlias = Literal["geometric", "uniform", "wait"]
 """Spacing of marks at a given marking probability.
 
 - `geometric`: Geometric gaps: each packet is marked independently. Source: RED §7, method 1.
-- `uniform`: Uniform gaps from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
+- `uniform`: Uniform gaps from 1 to 1/p_b − 1: the paper's algorithm counts the arriving packet, its text (1 to 1/p_b) does
 - `wait`: Uniform gaps from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RedParams(Table):
-    """Random early detection (RED)."""
+    """Random early detection (RED): marks or drops with a probability that grows with the average queue."""
 
     kind: ClassVar[Literal["red"]] = "red"
 
     min: AmountOfBuffer | None = None
-    """Lower threshold of the average queue, in packets, bytes or cells, which is also the unit of the average.
-    Source: RED-parameters (5 packets).
+    """Lower threshold of the average queue, in packets, bytes or cells: the unit of the average, too. Source:
+    RED-parameters (5 packets).
 
     Default: "5 packets".
     """
@@ -531,7 +530,7 @@ class RedParams(Table):
     """
 
     gentle: bool | None = None
-    """Gentle RED: the probability rises from `max_p` to 1 between `max` and twice `max`, instead of jumping to 1.
+    """Gentle RED: between `max` and twice `max` the probability rises from `max_p` to 1; if false, it jumps to 1.
     Source: gentle-RED.
 
     Default: true.
@@ -541,27 +540,30 @@ class RedParams(Table):
     """Spacing of marks. Source: RED §7 (uniform). Default: "uniform"."""
 
     ecn: bool | None = None
-    """ECN: ECN-capable packets are marked; otherwise they are dropped as well. Source: RFC 3168 §5. Default: true."""
+    """ECN: ECN-capable packets are marked; if false, they are dropped as others are. Source: RFC 3168 §5. Default: true."""
 
     hard_drop: bool | None = None
-    """Hard drop: above the upper limit ECN-capable packets are dropped, too. Source: RFC 3168 §7 (as it recommends).
-    DCTCP wants them marked: `false`.
+    """Hard drop: above the upper limit ECN-capable packets are dropped, too. Source: RFC 3168 §7 (recommended). DCTCP
+    wants them marked: `false`.
 
     Default: true.
     """
 
     drop_others: bool | None = None
-    """Drops of packets that are not ECN-capable where others are marked. `false`: they pass, up to the limit of
-    `hard_drop`, as at the lossless queues of switches; acknowledgments and CNPs of RoCEv2 are such packets.
+    """Drop of packets that are not ECN-capable, where others are marked. If false, they pass up to the limit of
+    `hard_drop`, as at lossless queues; RoCEv2's acknowledgments and CNPs are such packets.
 
     Default: true.
     """
 
     by_size: bool | None = None
-    """Byte mode: the probability is proportional to the frame, if the unit is bytes or cells. Source: RED §4. Default: false."""
+    """Byte mode: the probability is proportional to the frame's size, if the unit is bytes or cells. Source: RED §4.
+
+    Default: false.
+    """
 
     mean_packet: Size | None = None
-    """Typical frame size: its serialisation time is one sample of an idle port, and `by_size` is relative to it.
+    """Typical frame size: an idle port counts one sample per serialisation time of it, and `by_size` is relative to it.
 
     Default: "1518B". Accepted: at least 1B.
     """
@@ -570,29 +572,29 @@ class RedParams(Table):
 AfterMark: TypeAlias = Literal["subtract", "reset"]
 """Amount that a mark subtracts from the sum.
 
-- `subtract`: Subtracts R·I, this packet's share of marks: the marked share is s/R, exactly on average.
-- `reset`: Resets the sum to zero, as a counter of unmarked packets that restarts: one packet in ⌊R/s⌋ + 1, so at most half
+- `subtract`: Subtracts R·I: on average exactly s/R of the packets are marked.
+- `reset`: Resets the sum to zero: one packet in ⌊R/s⌋ + 1 is marked, at most half of them while s < R.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SlopeParams(Table):
-    """Register form, with adders and a comparator as in the paper's hardware: each packet adds P − R·I to a sum; a packet is
-    marked when the sum is above R·I. Source: S-ECN §IV-C.
+    """Registers, without randomness: a packet of P wire bytes that arrives I after the one before adds P − R·I to a sum,
+    and is marked when the sum is above R·I. Adders and a comparator, as in the paper's hardware. Source: S-ECN §IV-C.
     """
 
     kind: ClassVar[Literal["registers"]] = "registers"
 
     clock: Duration | None = None
-    """Clock that measures intervals; at 20 ns R still fits its register at 1.6 Tb/s. Source: S-ECN §II-C, §IV-C (125
-    MHz).
+    """Clock by which intervals are measured; at 20 ns, R of 1.6 Tb/s still fits its register. Source: S-ECN §II-C,
+    §IV-C (125 MHz).
 
     Default: "8ns". Accepted: from 100ps to 20ns.
     """
 
     credit: Size | None = None
-    """Credit earned while idle or draining, which later packets may use up: the sum is never below minus this. In wire
-    bytes; merely uneven arrivals need one full-size packet.
+    """Credit earned while idle or draining, for later packets: the sum never falls below minus this, in wire bytes. One
+    full-size packet absorbs uneven arrivals.
 
     Default: "1538B". Accepted: from 0B to 65535B.
     """
@@ -613,22 +615,22 @@ class ProbabilitySlopeForm(Table):
 SlopeForm: TypeAlias = SlopeParams | ProbabilitySlopeForm | Mapping[str, Any] | Literal["registers", "probability"]
 """Form in which the slope becomes a mark.
 
-- `registers`: Registers with a sum, without randomness.
+- `registers`: Registers, without randomness: a packet of P wire bytes that arrives I after the one before adds P − R·I to a
 - `probability`: Probability per packet.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SEcnParams(Table):
-    """S-ECN: marks by the slope s of the queue: no packet for s ≤ 0, a share of s/R for 0 < s < R, every packet for s ≥ R;
-    and every packet once K waits. Source: S-ECN §IV-B.
+    """S-ECN: marks by the slope s of the queue at a port of rate R: no packet for s ≤ 0, a share of s/R for 0 < s < R,
+    every packet for s ≥ R; and every packet once K waits. Source: S-ECN §IV-B.
     """
 
     kind: ClassVar[Literal["s_ecn"]] = "s_ecn"
 
     k: AmountOfBuffer | None = None
-    """K: queue from which every ECN-capable packet is marked; if absent, the slope alone decides. Source: S-ECN §IV-D
-    (32 KB at 1 Gb/s).
+    """K: queue from which on every ECN-capable packet is marked; if absent, the slope alone decides. Source: S-ECN
+    §IV-D (32 KB at 1 Gb/s).
     """
 
     form: SlopeForm | None = None
@@ -638,32 +640,30 @@ class SEcnParams(Table):
     """
 
     at: At | None = None
-    """Packet that gets the mark: the arriving or the leaving one. Default: "enqueue"."""
+    """Packet that is marked: the arriving or the leaving one. Default: "enqueue"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CodelParams(Table):
-    """Controlled delay (CoDel): drops packets at the head of a queue whose packets have all waited too long for an interval."""
+    """Controlled delay (CoDel): drops or marks at the head of a queue whose packets have all waited too long for an
+    interval.
+    """
 
     kind: ClassVar[Literal["codel"]] = "codel"
 
     target: Duration | None = None
-    """Target: acceptable waiting time in a standing queue. Source: RFC 8289 §4.3 (5 ms).
-
-    Default: "5ms". Accepted: from 1ns to 10s.
-    """
+    """Target: acceptable wait in a standing queue. Source: RFC 8289 §4.3 (5 ms). Default: "5ms". Accepted: from 1ns to 10s."""
 
     interval: Duration | None = None
-    """Interval for which all packets must wait longer than `target` before one is dropped; about the longest round-trip
-    time.
+    """Interval in which all packets must have waited longer than `target` before one is dropped; about the longest RTT.
     Source: RFC 8289 §4.2 (100 ms).
 
     Default: "100ms". Accepted: from 1ns to 100s.
     """
 
     mtu: Size | None = None
-    """Smallest backlog: nothing is dropped while at most this waits behind the packet. Source: Linux codel_should_drop (the device's
-    MTU with its header); RFC 8289 §5.5 (the largest packet so far).
+    """Smallest backlog: nothing is dropped while no more than this waits behind the packet. Source: Linux
+    codel_should_drop (the device's MTU with its header); RFC 8289 §5.5 (the largest packet so far).
 
     Default: "1518B". Accepted: from 64B to 65535B.
     """
@@ -672,19 +672,19 @@ class CodelParams(Table):
     """ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off). Default: false."""
 
     ce_threshold: Duration | None = None
-    """Step marking: every ECN-capable packet that has waited longer than this is marked, whatever else is decided; if
-    absent, none. Source: Linux sch_codel (meant for DCTCP).
+    """Step marking: every ECN-capable packet that has waited longer than this is marked, too; if absent, none. Source:
+    Linux sch_codel (meant for DCTCP).
     """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FrontDropParams(Table):
-    """Front drop: the packet at the head of a queue that has reached a limit is dropped instead of sent."""
+    """Front drop: no marks; the packet at the head of a queue that has reached a limit is dropped instead of sent."""
 
     kind: ClassVar[Literal["front_drop"]] = "front_drop"
 
     limit: AmountOfBuffer | None = None
-    """Limit of the queue: a packet is dropped when at least this much waits, itself included. Default: "512KB"."""
+    """Limit: a packet is dropped when at least this much waits, itself included. Default: "512KB"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -694,29 +694,29 @@ class OutsideParams(Table):
     kind: ClassVar[Literal["external"]] = "external"
 
     socket: str | None = None
-    """Path of the Unix socket at which the block listens, from the working directory if it is relative. Default: "fanin.sock"."""
+    """Path of the Unix socket at which the block listens, relative to the working directory. Default: "fanin.sock"."""
 
     settings: str | None = None
-    """Settings of the block, which get to it as they are written: at most 480 bytes. Default: ""."""
+    """Settings of the block, passed on as they are written: at most 480 bytes. Default: ""."""
 
     block: str | None = None
-    """Name and version that the block must have; another block is refused. If absent, any block may decide."""
+    """Name and version that the block must have; another is refused. If absent, any block may decide."""
 
     departures: bool | None = None
-    """The block is asked about packets that leave the queue, too: it may mark those. Default: false."""
+    """Departures: the block is also asked about packets that leave the queue, and may mark them. Default: false."""
 
     refusals: bool | None = None
-    """The block is told of packets that admission has refused, too. Default: false."""
+    """Refusals: the block is also told of packets that admission has refused. Default: false."""
 
     detours: bool | None = None
-    """The block is asked where packets go that find no room at their port, or that it wants elsewhere: another port of the switch may
-    have them.
+    """Detours: the block may send packets that find no room at their port, and any others, to another port of the
+    switch.
 
     Default: false.
     """
 
     timeout: Duration | None = None
-    """Longest time without a byte from the block, by the clock on the wall. Default: "10s". Accepted: from 1ms to 3600s."""
+    """Longest wait for a byte from the block, in real time. Default: "10s". Accepted: from 1ms to 3600s."""
 
 
 Marking: TypeAlias = (
@@ -730,28 +730,28 @@ Marking: TypeAlias = (
     | Mapping[str, Any]
     | Literal["none", "threshold", "red", "s_ecn", "codel", "front_drop", "external"]
 )
-"""Marking policy: the congestion signal of a port. One state per port, which observes the whole port; `codel`
-has one for each class, and so do all policies if `switch.class_marking` has entries.
+"""Marking policy: the congestion signal of a port. The whole port has one state; with `codel`, and with any
+`switch.class_marking`, each class has its own.
 
 - `none`: No marking.
-- `threshold`: Threshold: marks every ECN-capable packet when the queue is above K.
-- `red`: Random early detection: marks or drops with a probability that depends on the average queue.
-- `s_ecn`: S-ECN: marks by the slope of the queue.
-- `codel`: Controlled delay: drops or marks packets at the head of a queue that have waited too long for an interval.
-- `front_drop`: Front drop: no marks; packets at the head of a queue that has reached a limit are dropped.
-- `external`: External: a block outside of the simulator marks or drops.
+- `threshold`: Threshold: an ECN-capable packet is marked when the queue is above K.
+- `red`: Random early detection (RED): marks or drops with a probability that grows with the average queue.
+- `s_ecn`: S-ECN: marks by the slope s of the queue at a port of rate R: no packet for s ≤ 0, a share of s/R for 0 < s < R,
+- `codel`: Controlled delay (CoDel): drops or marks at the head of a queue whose packets have all waited too long for an
+- `front_drop`: Front drop: no marks; the packet at the head of a queue that has reached a limit is dropped instead of sent.
+- `external`: External: a block outside of the simulator decides about every packet, over a Unix socket. See docs/cosimulation.md.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassMarking(Table):
-    """Marking policy of some classes. With such an entry, each queue of a port has a marking state of its own and sees
-    nothing of the other queues; classes without an entry are marked by `switch.marking`, by their own queues as well, as
-    switches have a profile (WRED, ECN) for each queue. Source: SAI (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
+    """Marking policy of some classes. With any entry each queue of a port is marked by itself, as by a switch's WRED or ECN
+    profile; classes without an entry follow `switch.marking`, by their own queues too. Source: SAI
+    (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
     """
 
     classes: Sequence[int]
-    """Classes to which the policy applies; classes beyond the last queue of a port share that queue. Must be given."""
+    """Classes that the policy marks; those beyond the last queue of a port share that queue. Must be given."""
 
     marking: Marking
     """Marking policy of these classes. Must be given."""
@@ -762,17 +762,17 @@ class IntParams(Table):
     """In-band network telemetry: ports write their state into frames whose transport asks for it. Source: HPCC §4.1."""
 
     hops: int | None = None
-    """Largest number of records in a frame: ports of later switches write none. Default: 5. Accepted: from 1 to 8."""
+    """Largest number of records in a frame; ports further on write none. Default: 5. Accepted: from 1 to 8."""
 
     unaware: Sequence[str] | None = None
-    """Switches without telemetry, by name, `*` stands for anything; senders see nothing of their ports. Default: []."""
+    """Switches without telemetry, by name, `*` stands for anything: senders see nothing of their ports. Default: []."""
 
 
 Operations: TypeAlias = Literal["retransmit_and_halve", "retransmit"]
 """Action that a notification asks of the sender.
 
-- `retransmit_and_halve`: Retransmit the packet and reduce the window. Source: PDN §IV.
-- `retransmit`: Retransmit the packet without reducing the window.
+- `retransmit_and_halve`: Retransmit, and reduce the window. Source: PDN §IV.
+- `retransmit`: Retransmit only.
 """
 
 
@@ -781,39 +781,38 @@ class PdnParams(Table):
     """Packet drop notification: the sender of a dropped packet is notified at once. Source: PDN §IV."""
 
     queue: Size | None = None
-    """Notification queue of each port: 20 bytes per notification, or 44 with IPv6; notifications that do not fit are
-    lost and counted.
-    Source: PDN §V (20 bytes sufficed in its simulations).
+    """Queue of notifications at each port, 20 bytes each, with IPv6 44; what does not fit is lost and counted. Source:
+    PDN §V (20 bytes sufficed in its simulations).
 
     Default: "2KB". Accepted: from 20B to 1MB.
     """
 
     operation: Operations | None = None
-    """Action that the sender is asked for. Default: "retransmit_and_halve"."""
+    """Action asked of the sender. Default: "retransmit_and_halve"."""
 
     acks: bool | None = None
-    """Notification of dropped pure acknowledgments as well, which their sender repeats. If false, losing the last one of a window
-    costs a timeout.
+    """Notifications of dropped pure acknowledgments, too, which their sender repeats. If false, losing the last one of
+    a window costs a timeout.
 
     Default: true.
     """
 
     max_frame: Size | None = None
-    """Largest frame: a notification waits while the next frame would exceed this size with it. Source: IEEE 802.3 §3.2.7
-    (1518 bytes).
+    """Largest frame: a notification waits while it would make the next frame longer than this. Source: IEEE 802.3
+    §3.2.7 (1518 bytes).
 
     Default: "1518B". Accepted: from 84B to 65535B.
     """
 
     unaware: Sequence[str] | None = None
-    """Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification to one of them
-    is lost and counted.
+    """Switches and hosts without PDN, by name, `*` stands for anything: they notify nobody, and notifications to them
+    are lost and counted.
 
     Default: [].
     """
 
     loss: float | None = None
-    """Probability that a notification is lost on each link that it crosses, for any reason; the frame that carries it
+    """Probability of losing a notification on each link that it crosses, for any reason; the frame that carries it
     arrives.
 
     Default: 0.0. Accepted: from 0 to 1.
@@ -822,13 +821,13 @@ class PdnParams(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LossyPool(Table):
-    """Separate pool of classes that are not lossless, so that neither kind takes the other's memory."""
+    """Separate pool of the lossy classes: neither kind takes the other's memory."""
 
     memory: Size | None = None
     """Size of the pool, taken from `memory`. Default: "2MB". Accepted: from 1B to 4GB."""
 
     alpha: float | None = None
-    """α: memory that one port and class may occupy, as a multiple of the pool's free part. Source: DT.
+    """α: limit of one port and class, as a multiple of the pool's free part. Source: DT.
 
     Default: 1.0. Accepted: from 0.001 to 64.
     """
@@ -841,12 +840,12 @@ class StaticXoff(Table):
     kind: ClassVar[Literal["static"]] = "static"
 
     bytes: Size | None = None
-    """Memory that packets of one priority from one neighbour may occupy, in addition to the reservation. Default: "100KB"."""
+    """Memory that packets of one priority from one neighbour may take, besides the reservation. Default: "100KB"."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DynamicXoff(Table):
-    """Dynamic XOFF threshold: each port and priority may occupy α times the free part of the pool. Source: DT."""
+    """Dynamic XOFF threshold: each port and priority may take α times the free part of the pool. Source: DT."""
 
     kind: ClassVar[Literal["dynamic"]] = "dynamic"
 
@@ -860,16 +859,16 @@ class DynamicXoff(Table):
 Xoff: TypeAlias = StaticXoff | DynamicXoff | Mapping[str, Any] | Literal["static", "dynamic"]
 """XOFF threshold, from which the neighbour is paused.
 
-- `static`: Fixed threshold.
-- `dynamic`: Threshold proportional to the free memory.
+- `static`: Fixed XOFF threshold for each port and priority.
+- `dynamic`: Dynamic XOFF threshold: each port and priority may take α times the free part of the pool. Source: DT.
 """
 
 
 StormAction: TypeAlias = Literal["drop", "forward"]
 """Action on a class whose pause does not end.
 
-- `drop`: Waiting and arriving packets of the class are dropped.
-- `forward`: Pauses of the class are ignored.
+- `drop`: Drops waiting and arriving packets of the class.
+- `forward`: Ignores pauses of the class.
 """
 
 
@@ -878,14 +877,14 @@ class Watchdog(Table):
     """Storm watchdog of a switch's ports. Source: PFC-watchdog."""
 
     detection: Duration | None = None
-    """Time for which a class with waiting packets must be paused without a break to count as in a storm. Source:
-    PFC-watchdog (200 ms).
+    """Time paused without a break, with packets waiting, after which a class is in a storm. Source: PFC-watchdog (200
+    ms).
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
 
     restoration: Duration | None = None
-    """Time without a pause after which a storm counts as over. Source: PFC-watchdog (200 ms).
+    """Time without a pause after which the storm is over. Source: PFC-watchdog (200 ms).
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
@@ -899,15 +898,14 @@ class PfcParams(Table):
     """Priority flow control (PFC): lossless classes, by pausing the neighbours. Source: IEEE 802.1Q §36."""
 
     classes: Sequence[int] | None = None
-    """Lossless classes; the number of a class is its priority in PFC frames. Packets of other classes are dropped when
-    their share of the pool is used up.
+    """Lossless classes, by their priority in PFC frames. Other classes drop when their share of the pool is used up.
 
     Default: [0, 1, 2, 3, 4, 5, 6, 7]. Accepted: from 0 to 7.
     """
 
     memory: Size | None = None
-    """Memory of a switch: reservations, headroom, and a pool of the rest. Source: DCQCN §4 (12 MB, a shared-buffer chip
-    of 32 ports).
+    """Memory of a switch: reservations, headroom, the rest a pool. Source: DCQCN §4 (12 MB, a shared-buffer chip of 32
+    ports).
 
     Default: "12MB". Accepted: from 1B to 4GB.
     """
@@ -916,53 +914,48 @@ class PfcParams(Table):
     """Reserved memory of each port and class, taken from `memory`. Default: "0B"."""
 
     lossy: LossyPool | Mapping[str, Any] | None = None
-    """Separate pool for the other classes; if absent, they share that of the lossless ones, under the same XOFF
-    threshold.
-    """
+    """Separate pool for the other classes; if absent, they share the lossless one under the same XOFF threshold."""
 
     headroom: Size | None = None
-    """Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If absent, what
-    the link can deliver until the neighbour has stopped. Source: IEEE 802.1Q Annex N.
+    """Headroom of each port and lossless class: memory for packets that arrive after XOFF. If absent, what the link can
+    deliver until the neighbour has stopped. Source: IEEE 802.1Q Annex N.
     """
 
     xoff: Xoff | None = None
     """XOFF threshold, from which a neighbour is paused. Default: { kind = "dynamic", alpha = 0.125 }."""
 
     xon_gap: Size | None = None
-    """Hysteresis: distance below XOFF at which the neighbour may send again. Source: HPCC, its simulator (3 KB).
-
-    Default: "3KB".
-    """
+    """Hysteresis: distance below XOFF at which the pause ends. Source: HPCC, its simulator (3 KB). Default: "3KB"."""
 
     quanta: int | None = None
-    """Pause time that frames request, in quanta of 512 bit times, requested again when half of it is over. Source: IEEE 802.3 §31B.2
-    (65,535 at most).
+    """Pause time in a PFC frame, in quanta of 512 bit times; asked for again after half of it. Source: IEEE 802.3
+    §31B.2 (65,535 at most).
 
     Default: 65535. Accepted: from 2 to 65535.
     """
 
     response: Duration | None = None
-    """Reaction time: from a packet that reaches XOFF until the PFC frame is ready, plus the time that the neighbour
-    takes to obey. Source: IEEE 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
+    """Reaction time: from XOFF until the PFC frame is ready, plus the neighbour's time to obey it. Source: IEEE 802.3
+    §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
 
     Default: "0ps". Accepted: from 0ps to 1ms.
     """
 
     max_frame: Size | None = None
-    """Largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+    """Largest frame on the links, by which headroom is computed. Source: IEEE 802.3 §3.2.7 (1518 bytes).
 
     Default: "1518B". Accepted: from 64B to 65535B.
     """
 
     watchdog: Watchdog | Mapping[str, Any] | None = None
-    """Storm watchdog, which ends overlong pauses of a class; if absent, the class waits."""
+    """Watchdog that ends overlong pauses of a class; if absent, the class waits."""
 
 
 AlertBy: TypeAlias = Literal["message", "at_once"]
-"""Way by which the ingress of a switch learns that a queue has reached α.
+"""Way in which the ingress learns that a queue has reached α.
 
-- `message`: A message that goes to a neighbour and returns, as needed where the ingress cannot read the egress. Source: RIMM
-- `at_once`: Direct reading of the queue, which no hardware of the paper can do: the difference to `message` is the message's
+- `message`: A message by way of a neighbour, as needed where the ingress cannot read the egress. Source: RIMM §III-A.1.
+- `at_once`: Direct reading of the queue, which the paper's hardware cannot do: the difference to `message` is the message's
 """
 
 
@@ -982,8 +975,8 @@ class FlowletGap(Table):
     kind: ClassVar[Literal["flowlet"]] = "flowlet"
 
     chi: Duration | None = None
-    """χ: gap between two consecutive new packets that ends the detour. Deviation: the paper has "a few milliseconds",
-    in which flows of a full queue have no gap.
+    """χ: gap between two new packets that ends the detour. Deviation: the paper has "a few milliseconds"; flows of a
+    full queue have no such gap.
 
     Default: "500us". Accepted: from 1ns to 4s.
     """
@@ -999,27 +992,27 @@ class UnorderedRelease(Table):
 
 
 Release: TypeAlias = DrainedRelease | FlowletGap | UnorderedRelease | Mapping[str, Any] | Literal["drained", "flowlet", "unordered"]
-"""Condition that ends the detour of a flow after the alert.
+"""Condition that ends a flow's detour after the alert.
 
 - `drained`: Return of all packets of the flow.
-- `flowlet`: A pause of the flow.
+- `flowlet`: Flowlet: a flow's detour ends with a pause of the flow. Source: RIMM §III-C.
 - `unordered`: End of the alert; packets are not kept in order.
 """
 
 
 GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
-"""Start of the time after which a pair of sequence numbers is given up.
+"""Start of `give_up` for a pair of sequence numbers.
 
 - `stalled`: Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last packet that
-- `outstanding`: Start of the detour, even while the burst goes on: the paper to the letter ("packet detouring lasts longer than a
+- `outstanding`: Start of the detour, the paper to the letter ("packet detouring lasts longer than a user-defined period of
 """
 
 
 Detours: TypeAlias = Literal["returning", "all"]
 """Ports whose packets take detours.
 
-- `returning`: Ports with neighbours whose shortest paths to the hosts behind the port all lead over this switch, by such neighbours only. In
-- `all`: All ports, by any neighbour, even one that knows another way: packets that take that way are out of order.
+- `returning`: Ports that have neighbours from which everything returns, by those alone: all shortest paths of such a neighbour
+- `all`: All ports, by any neighbour. Where the neighbour knows another way, packets take it and are out of order.
 """
 
 
@@ -1027,62 +1020,65 @@ Neighbour: TypeAlias = Literal["per_packet", "per_flow"]
 """Interval at which a neighbour is chosen.
 
 - `per_packet`: A choice for each detour of each packet. Source: RIMM §III-A.2.
-- `per_flow`: One choice for all packets of a pair that are on detours together, as long as the neighbour has room. Deviation: not
+- `per_flow`: One choice for all packets of a pair that are on detours at the time, as long as the neighbour has room.
 """
 
 
 Hops: TypeAlias = Literal["spent", "restored"]
 """Cost of a detour in a packet's time to live.
 
-- `spent`: Two hops per detour, as any other path; a packet with fewer than eight left takes no detour.
-- `restored`: No hops: the switch restores the two hops when the packet is back. Only `give_up` ends its detour.
+- `spent`: Two hops per detour, like any path; a packet with fewer than eight left takes none.
+- `restored`: None: the switch restores the two hops when the packet is back. Only `give_up` ends its detour.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RimmParams(Table):
-    """RIMM: packets for a port whose queue has reached α take a detour by a neighbour, and go on in order. Source: RIMM."""
+    """RIMM: packets for a port whose queue has reached α take a detour by a neighbouring switch, and go on in order.
+    Source: RIMM.
+    """
 
     alpha: AmountOfBuffer | None = None
-    """α: depth of a queue from which its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
+    """α: depth of a queue from which on its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
 
     Default: "20000 cells".
     """
 
     alert: AlertBy | None = None
-    """Way by which the ingress learns that a queue has reached α. Default: "message"."""
+    """Way in which the ingress learns that a queue has reached α. Default: "message"."""
 
     message_class: int | None = None
-    """Traffic class of messages; if absent, the class of the packet whose headers the message copies, so that the message
-    waits among packets of that class. Deviation: the paper does not say.
+    """Traffic class of messages; if absent, that of the packet whose headers the message copies, among whose class it
+    then waits. Deviation: the paper does not say.
 
     Accepted: from 0 to 7.
     """
 
     repeat: Duration | None = None
-    """Interval at which the message about a queue that stays above α is repeated, as it may be lost. Deviation: the paper repeats
-    none.
+    """Interval at which the message is repeated while the queue stays above α, as messages may be lost. Deviation: the
+    paper repeats none.
 
     Default: "100us". Accepted: from 1us to 4s.
     """
 
     release: Release | None = None
-    """Condition that ends the detour of a flow after the alert. Default: { kind = "drained" }."""
+    """Condition that ends a flow's detour after the alert. Default: { kind = "drained" }."""
 
     give_up: Duration | None = None
-    """Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the next
-    alert. A pair of sequence numbers is given up after an equal time (`give_up_when`): new packets take no detour, others go on
-    once they are back and the alert is off. Source: RIMM §III-B, §V (1 ms).
+    """Time after which an alert counts as congestion: packets on detours are released, and the port has no detours
+    until the next alert. A pair of sequence numbers is given up after the same time, counted by `give_up_when`: its
+    new packets take no detour, the others go on once they are back and the alert is off. Source: RIMM §III-B, §V (1
+    ms).
 
     Default: "1ms". Accepted: from 1us to 4s.
     """
 
     give_up_when: GiveUpWhen | None = None
-    """Start of the time after which a pair of sequence numbers is given up (`give_up`). Default: "stalled"."""
+    """Start of `give_up` for a pair of sequence numbers. Default: "stalled"."""
 
     longest: Duration | None = None
-    """Longest detour of a pair, from its first packet (Sa leaves Sf): then it is given up regardless of alerts, without detours
-    until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
+    """Longest detour of a pair, from its first packet (Sa leaves Sf). Then the pair is given up even during an alert,
+    and has no detours until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
 
     Default: "10ms". Accepted: from 1us to 4s.
     """
@@ -1091,27 +1087,28 @@ class RimmParams(Table):
     """Ports whose packets take detours. Default: "returning"."""
 
     neighbour: Neighbour | None = None
-    """Interval at which the neighbour with the least depth is chosen. Default: "per_packet"."""
+    """Occasion on which the neighbour with the least depth is chosen anew. Default: "per_packet"."""
 
     room: Size | None = None
-    """Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no bound;
-    this default is the largest depth that a header can state.
+    """Depth from which on a neighbour gets no detours. Deviation: the paper has no bound; the default is the largest
+    depth that a header can state, 65,535 cells.
 
     Default: "5242800B". Accepted: at least 1B.
     """
 
     hash_bits: int | None = None
-    """Number of hash bits that select a flow's pair of sequence numbers: flows that agree in them share a pair. Source:
+    """Number of hash bits that select a flow's pair of sequence numbers; flows that agree in them share a pair. Source:
     RIMM §III-B (12).
 
     Default: 12. Accepted: from 0 to 16.
     """
 
     hops: Hops | None = None
-    """Cost of a detour in the packet's time to live. Default: "spent"."""
+    """Cost of a detour in TTL. Default: "spent"."""
 
     max_frame: Size | None = None
-    """Largest frame between switches: a packet that would exceed it with RIMM's headers goes without, and takes no detour.
+    """Largest frame between switches: a packet that RIMM's headers would make longer goes without them, and takes no
+    detour.
 
     Default: "9216B". Accepted: from 76B to 65535B.
     """
@@ -1122,7 +1119,9 @@ class RimmParams(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Saturating(Table):
-    """Saturating growth: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces, steep at first. Source: PABO-code."""
+    """Saturating growth, as in the authors' simulation: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces; steep at
+    first, less so with each bounce. Source: PABO-code.
+    """
 
     kind: ClassVar[Literal["saturating"]] = "saturating"
 
@@ -1151,18 +1150,19 @@ class Linear(Table):
 
 
 Growth: TypeAlias = Saturating | Exponential | Linear | Mapping[str, Any] | Literal["saturating", "exponential", "linear"]
-"""Growth of the bounce probability with x, the position of the queue between `lower` (0) and `upper` (1).
+"""Growth of the bounce probability with x, the queue's position between `lower` (0) and `upper` (1).
 
-- `saturating`: Saturating growth, as in a simulation by the paper's authors: steep at first, and less so the more often a packet was bounced.
-- `exponential`: Exponential growth: small for most x, then steep.
+- `saturating`: Saturating growth, as in the authors' simulation: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces; steep
+- `exponential`: Exponential growth: (e^(λx) − 1) / (e^λ − 1), small for most x, then steep.
 - `linear`: Linear growth.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PaboParams(Table):
-    """PABO: a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x = (q − lower) /
-    (upper − lower), after n earlier bounces, or as the growth says; with probability 1 if there is no room. Source: PABO §III.
+    """PABO: after n bounces a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x =
+    (q − lower) / (upper − lower), unless `growth` has its own formula; with probability 1 if there is no room. Source:
+    PABO §III.
     """
 
     lower: AmountOfBuffer | None = None
@@ -1175,42 +1175,40 @@ class PaboParams(Table):
     """g: growth of the probability between the two. Default: { kind = "exponential", lambda = 4.0 }."""
 
     unaware: Sequence[str] | None = None
-    """Switches without PABO, by name, `*` stands for anything; they forward bounced packets as usual. Default: []."""
+    """Switches without PABO, by name, `*` stands for anything: they forward bounced packets as usual. Default: []."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DibsParams(Table):
-    """DIBS: a packet that finds no room at its port is detoured to another, random port that leads to a switch. Source: DIBS
-    §3.
-    """
+    """DIBS: a packet that finds no room is detoured to a random other port that leads to a switch. Source: DIBS §3."""
 
     unaware: Sequence[str] | None = None
-    """Switches without DIBS, by name, `*` stands for anything; they forward detoured packets as usual. Default: []."""
+    """Switches without DIBS, by name, `*` stands for anything: they forward detoured packets as usual. Default: []."""
 
 
 ServeBy: TypeAlias = Literal["least_left", "arrival"]
 """Order in which the packets of a class leave a port.
 
-- `least_left`: Least left first: by the flow's remaining bytes, boosted; ties in order of arrival. A later packet of a flow has
-- `arrival`: Order of arrival: the header decides only which packet is deflected.
+- `least_left`: Least left first: by the flow's remaining bytes, boosted; ties by arrival. Later packets of a flow have less left
+- `arrival`: Order of arrival: remaining bytes decide only which packet is deflected.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VertigoParams(Table):
-    """Vertigo: at a port without room, the packet whose flow has most left to send, among queue and arrival, is deflected to
+    """Vertigo: at a port without room, the packet whose flow has most left to send, queued or arriving, is deflected to
     another port. Source: Vertigo.
     """
 
     choices: int | None = None
-    """Number of random ports to other switches, of which the one with the shortest queue takes the deflected packet; 0:
-    it is dropped. Source: Vertigo, its simulator (2).
+    """Number of random ports to other switches, of which the shortest queue takes the deflected packet; 0: it is
+    dropped. Source: Vertigo, its simulator (2).
 
     Default: 2. Accepted: from 0 to 64.
     """
 
     boost: int | None = None
-    """Boost: each retransmission of a packet divides its remaining bytes by this; 1: no boost. Source: Vertigo, its
+    """Boost: each retransmission of a packet divides its remaining bytes by this; 1: none. Source: Vertigo, its
     simulator (2; 4 and 8 were tried).
 
     Default: 2. Accepted: from 1 to 256.
@@ -1220,14 +1218,14 @@ class VertigoParams(Table):
     """Order in which the packets of a class leave. Default: "least_left"."""
 
     unaware: Sequence[str] | None = None
-    """Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual. Default: []."""
+    """Switches without Vertigo, by name, `*` stands for anything: they forward deflected packets as usual. Default: []."""
 
 
 Cut: TypeAlias = Literal["arriving", "either"]
 """Packet that is trimmed when a data packet finds its queue full.
 
 - `arriving`: The arriving packet.
-- `either`: The arriving packet or, with equal probability, the last one in the queue, whose place the arriving one takes: so that
+- `either`: The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that it is
 """
 
 
@@ -1243,7 +1241,7 @@ class TrimmingParams(Table):
     """
 
     ratio: int | None = None
-    """Number of trimmed packets sent for each data packet while both wait. Source: NDP §3.1 (10).
+    """Number of trimmed packets sent per data packet while both wait. Source: NDP §3.1 (10).
 
     Default: 10. Accepted: from 1 to 1000000.
     """
@@ -1256,51 +1254,52 @@ class TrimmingParams(Table):
 
 
 Recognise: TypeAlias = Literal["now", "at_detection"]
-"""Time at which flows are recognised as harmful, at a port for which no neighbour has named any.
+"""State of the CAM by which flows are harmful, at a port for which no neighbour has named any.
 
-- `now`: Flows in the CAM now are harmful; it is updated while the region lasts.
-- `at_detection`: Flows that were in the CAM when the output queue became congested are harmful, until congestion is over. Source:
+- `now`: Present: flows in the CAM now are harmful; the CAM is updated while the region lasts.
+- `at_detection`: At detection: flows that were in the CAM when the output queue became congested are harmful until congestion is
 """
 
 
 LocalFlag: TypeAlias = Literal["output", "either"]
-"""Queues that set the local flag of an output port, which makes it a root.
+"""Queues that set an output port's local flag, which makes it a root.
 
 - `output`: The output queue alone.
-- `either`: The input queues, too: one that is sampled as congested sets the flag of the output by which the sampled packet
+- `either`: Input queues, too: a congested sample sets the flag, with its degree, of the output by which the sampled packet
 """
 
 
 Decrease: TypeAlias = Literal["each", "measured"]
 """Value of W_c to which a congestion degree applies.
 
-- `each`: Present W_c: each further degree reduces it more. Source: RCM formula 5.
-- `measured`: Measured W_c: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port
+- `each`: Present W_c: each further degree reduces it again. Source: RCM formula 5.
+- `measured`: Measured W_c: only the last degree counts, and takes at most half. Source: RCM §4.2 (a flow of half of the port
 """
 
 
 WhenIdle: TypeAlias = Literal["send", "wait"]
-"""Use of idle transmission time when harmful flows have used up W_c and no other flow has anything to send.
+"""Use of transmission time when harmful flows have used up W_c and no other flow has anything to send.
 
 - `send`: Harmful flows send: no port idles while a packet waits.
-- `wait`: Harmful flows wait, at ports that a neighbour downstream has notified, until W could have been sent; others send.
+- `wait`: Harmful flows wait until W could have been sent, at ports notified from downstream; elsewhere they send. Source:
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RcmParams(Table):
     """Regional congestion mitigation (RCM): switches detect a region of congestion, hold harmful flows at their ports, and
-    reroute others. Source: RCM.
+    reroute the others. Source: RCM.
     """
 
     rcc: bool | None = None
-    """Regional congestion control: harmful flows share a window. If false, congestion is only detected and notified.
+    """Regional congestion control: harmful flows share a window W_c. If false, congestion is only detected and
+    notified.
 
     Default: true.
     """
 
     sar: bool | None = None
-    """Adaptive routing: harmless flows take the equal-cost path with the least degree. Default: true."""
+    """Adaptive routing: harmless flows take the equal-cost path with the least degree of congestion. Default: true."""
 
     q_eq: Size | None = None
     """Q_eq: queue length in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B). Default: "26KB". Accepted: from 1B to 1GB."""
@@ -1309,42 +1308,39 @@ class RcmParams(Table):
     """w_q: weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2). Default: 2. Accepted: from 0 to 64."""
 
     sample: Size | None = None
-    """Bytes that arrive at a queue between two samples without congestion; at the largest degree, an eighth. Deviation:
-    IEEE 802.1Qau has 150 KB, for queues that hosts answer for.
+    """Bytes that arrive at a queue from one sample to the next, without congestion; an eighth at the largest degree.
+    Deviation: IEEE 802.1Qau has 150 KB, for queues that hosts answer for.
 
     Default: "30KB". Accepted: from 64B to 1GB.
     """
 
     w: float | None = None
-    """w: weight of the degree received from downstream in the one passed upstream. Default: 0.5. Accepted: from 0 to 1."""
+    """w: weight of the degree from downstream in the one passed upstream. Default: 0.5. Accepted: from 0 to 1."""
 
     cam: int | None = None
-    """Capacity of a port's CAM in flows, and of a notification from a neighbour downstream.
-
-    Default: 8. Accepted: from 1 to 256.
-    """
+    """Capacity in flows of a port's CAM, and of a notification from downstream. Default: 8. Accepted: from 1 to 256."""
 
     cam_hits: int | None = None
-    """CAM entries that a flow must occupy to be harmful at its port. Source: RCM §3.3 (flows whose IDs are stored, so
-    one).
+    """Number of CAM entries from which on a flow is harmful at its port. Source: RCM §3.3 (flows whose IDs are stored,
+    so one).
 
     Default: 1. Accepted: from 1 to 256.
     """
 
     recognise: Recognise | None = None
-    """State of the CAM that counts: the present one, or that at the detection of congestion. Default: "now"."""
+    """State of the CAM that counts: the present one, or the one at the detection of congestion. Default: "now"."""
 
     local_flag: LocalFlag | None = None
-    """Queues that make a port the root of a region. Default: "output"."""
+    """Queues whose congestion makes a port the root of a region. Default: "output"."""
 
     cam_period: Size | None = None
-    """Bytes that pass a port between two updates of its CAM. Default: "8KB". Accepted: from 64B to 1GB."""
+    """Bytes that pass a port from one update of its CAM to the next. Default: "8KB". Accepted: from 64B to 1GB."""
 
     expiry: Duration | None = None
-    """Lifetime of a notification without news. Default: "20us". Accepted: from 1ns to 100ms."""
+    """Lifetime of a notification that is not renewed. Default: "20us". Accepted: from 1ns to 100ms."""
 
     window_min: Size | None = None
-    """Smallest number of bytes over which W is measured; if absent, 16 KB, or two of the largest frames.
+    """Smallest number of bytes over which W is measured; if absent, 16 KB or two of the largest frames.
 
     Accepted: from 64B to 1GB.
     """
@@ -1353,32 +1349,32 @@ class RcmParams(Table):
     """Largest number of bytes over which W is measured. Default: "100KB". Accepted: from 64B to 1GB."""
 
     max_frame: Size | None = None
-    """Lower bound of W_c, so that a frame fits into each window; if absent, the largest frame of the traffic.
+    """Lower bound of W_c, as each window must fit a frame; if absent, the largest frame of the traffic.
 
     Accepted: from 64B to 65535B.
     """
 
     decrease: Decrease | None = None
-    """Value of W_c to which a degree applies. Default: "each"."""
+    """Value of W_c that a degree reduces. Default: "each"."""
 
     when_idle: WhenIdle | None = None
     """Use of transmission time that no other flow needs. Default: "send"."""
 
     reserved: Size | None = None
-    """Bytes that a port holds at reduced windows; above that, harmful flows get the measured share of the port. Source:
-    RCM §4.1 (100 KB for each input and output, and 12 ports).
+    """Bytes that a port holds at reduced windows; above that, harmful flows get their measured share of the port.
+    Source: RCM §4.1 (100 KB for each input and output, and 12 ports).
 
     Default: "1MB". Accepted: from 64B to 1GB.
     """
 
     severe_degree: int | None = None
-    """Degree from which a notification, or a sample of the switch itself, is severe. Default: 32. Accepted: from 1 to 63."""
+    """Degree from which on a notification, or the switch's own sample, is severe. Default: 32. Accepted: from 1 to 63."""
 
     severe_count: int | None = None
-    """Number of severe degrees within `severe_within` after which flows are moved away. Default: 3. Accepted: from 1 to 1000."""
+    """Number of severe degrees within `severe_within` after which flows are moved. Default: 3. Accepted: from 1 to 1000."""
 
     severe_within: Duration | None = None
-    """Time within which severe degrees are counted, and for which flows are moved then.
+    """Time over which severe degrees are counted, and for which flows are then moved.
 
     Default: "20us". Accepted: from 1ns to 100ms.
     """
@@ -1387,14 +1383,14 @@ class RcmParams(Table):
     """Capacity of a switch's table of moved flows. Default: 1024. Accepted: from 1 to 1048576."""
 
     moved_stay: Duration | None = None
-    """Pause of a moved flow after which it returns to its own path; above the difference of path delays nothing is
-    reordered then.
+    """Pause of a moved flow after which it returns to its own path; nothing is reordered if this exceeds the difference
+    of path delays.
 
     Default: "100us". Accepted: from 1ns to 1s.
     """
 
     loss: float | None = None
-    """Probability that a notification is lost on its link, for any reason. Default: 0.0. Accepted: from 0 to 1."""
+    """Probability of losing a notification on its link, for any reason. Default: 0.0. Accepted: from 0 to 1."""
 
     unaware: Sequence[str] | None = None
     """Switches without RCM, by name, `*` stands for anything: they neither send nor receive notifications. Default: []."""
@@ -1402,9 +1398,7 @@ class RcmParams(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mechanisms(Table):
-    """Mechanisms of switches beyond forwarding, queueing and marking; each mechanism whose table is present is
-    enabled.
-    """
+    """Mechanisms of switches beyond forwarding, queueing and marking: each is on if its table is present."""
 
     int: IntParams | Mapping[str, Any] | None = None
     """In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Off if absent."""
@@ -1453,15 +1447,15 @@ class StrictParams(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DrrParams(Table):
-    """Deficit round robin: each class with packets is visited in turn and may send its quantum per visit; unused credit is
+    """Deficit round robin: classes with packets are visited in turn, and may send their quantum per visit; unused credit is
     kept.
     """
 
     kind: ClassVar[Literal["drr"]] = "drr"
 
     quanta: Sequence[Size] | None = None
-    """Quantum of each class; the ratio of quanta is the ratio of rates. With a quantum of a full frame or more, every
-    visit sends something. Source: DRR.
+    """Quantum of each class; rates are in the ratio of quanta. With at least a full frame, every visit sends something.
+    Source: DRR.
 
     Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
     """
@@ -1469,7 +1463,7 @@ class DrrParams(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class StrictDrrParams(Table):
-    """Strict priority for classes 0 … `strict` − 1; when they are empty, the others are served by deficit round robin."""
+    """Strict priority for classes 0 … `strict` − 1; when they are empty, deficit round robin for the others."""
 
     kind: ClassVar[Literal["strict_drr"]] = "strict_drr"
 
@@ -1486,41 +1480,39 @@ class StrictDrrParams(Table):
 Scheduling: TypeAlias = (
     FifoScheduling | StrictParams | DrrParams | StrictDrrParams | Mapping[str, Any] | Literal["fifo", "strict", "drr", "strict_drr"]
 )
-"""Scheduler: the order in which the packets of a port leave. Class 0 is the most urgent; packets of classes
-beyond the last share the last.
+"""Scheduler: order in which packets of a port leave. Class 0 is the most urgent; classes beyond the last share
+the last.
 
 - `fifo`: First in, first out.
-- `strict`: Strict priority: the most urgent class first, always.
-- `drr`: Deficit round robin.
-- `strict_drr`: Strict priority for some classes, deficit round robin for the others.
+- `strict`: Strict priority: a class is served only when every more urgent one is empty.
+- `drr`: Deficit round robin: classes with packets are visited in turn, and may send their quantum per visit; unused credit is
+- `strict_drr`: Strict priority for classes 0 … `strict` − 1; when they are empty, deficit round robin for the others.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Except(Table):
-    """Settings of selected ports or switches. A port is selected if it meets every selector that is given: `ports`,
-    `switches`, `rate`, `tier`.
-    """
+    """Settings of selected ports or switches: those that meet every given selector of `ports`, `switches`, `rate`, `tier`."""
 
     ports: Sequence[str] | None = None
-    """Selector of ports by name, as in the results (`tor2->root`); `*` stands for anything (`tor2->*`)."""
+    """Selector of ports, by name, `*` stands for anything (`tor2->*`)."""
 
     switches: Sequence[str] | None = None
-    """Selector of the ports of switches by name; `*` stands for anything."""
+    """Selector of the ports of switches, by name, `*` stands for anything."""
 
     rate: BitRate | None = None
-    """Selector of the ports with this rate."""
+    """Selector of ports of this rate."""
 
     tier: int | None = None
-    """Selector of the ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above them (spine,
-    aggregation), 2 core.
+    """Selector of ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above (spine, aggregation), 2
+    core.
     """
 
     buffer: AmountOfBuffer | None = None
-    """Buffer of each selected port, instead of `switch.buffer`, which must be static or unlimited."""
+    """Buffer of each selected port; `switch.buffer` must be static or unlimited."""
 
     alpha: float | None = None
-    """α of each selected port, instead of that of a dynamic `switch.buffer`. Accepted: from 0.001 to 1024."""
+    """α of each selected port; `switch.buffer` must be dynamic. Accepted: from 0.001 to 1024."""
 
     marking: Marking | None = None
     """Marking policy of the selected ports."""
@@ -1529,9 +1521,7 @@ class Except(Table):
     """Scheduler of the selected ports."""
 
     mechanisms: Mechanisms | Mapping[str, Any] | None = None
-    """Mechanisms of the selected switches, instead of all of `switch.mechanisms`; `{}`: none. Not with `ports` or
-    `rate`.
-    """
+    """Mechanisms of the selected switches, in place of all `switch.mechanisms`; `{}`: none. Not with `ports` or `rate`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1557,19 +1547,20 @@ class RoundRobinPathChoice(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FlowletParams(Table):
-    """Flowlet switching: a flow that has paused for longer than the gap draws a new path."""
+    """Flowlets: a flow that has paused for longer than the gap draws a new path."""
 
     kind: ClassVar[Literal["flowlet"]] = "flowlet"
 
     gap: Duration | None = None
-    """Gap that ends a flowlet; above the difference of path delays nothing is reordered. Source: CONGA §3.6 (500 us).
+    """Gap that ends a flowlet; nothing is reordered if it exceeds the difference of path delays. Source: CONGA §3.6
+    (500 us).
 
     Default: "500us".
     """
 
     entries: int | None = None
-    """Number of entries in each switch's flowlet table; flows whose hashes collide share an entry, and so a path.
-    Source: CONGA §3.4 has 65536. Deviation: 4096, which fits the cache of a simulating machine.
+    """Entries of each switch's flowlet table; flows whose hashes collide share an entry, and so a path. Source: CONGA
+    §3.4 has 65536. Deviation: 4096, which fit the cache of a simulating machine.
 
     Default: 4096. Accepted: from 1 to 1048576.
     """
@@ -1584,14 +1575,14 @@ class DrillParams(Table):
     kind: ClassVar[Literal["drill"]] = "drill"
 
     d: int | None = None
-    """d: number of links that each packet draws, all different; with as many as there are, all are compared. Source:
-    DRILL §3.2 (2).
+    """d: number of different links that each packet draws; with as many as there are, all are compared. Source: DRILL
+    §3.2 (2).
 
     Default: 2. Accepted: from 1 to 64.
     """
 
     m: int | None = None
-    """m: number of links that a switch remembers, the best of the last comparison. Source: DRILL §3.2 (1).
+    """m: number of links remembered, the best of the last comparison. Source: DRILL §3.2 (1).
 
     Default: 1. Accepted: from 0 to 64.
     """
@@ -1621,27 +1612,22 @@ PathChoice: TypeAlias = (
 - `ecmp`: ECMP: per flow, by a hash of the 5-tuple.
 - `spray`: Spraying: per packet, at random.
 - `round_robin`: Round robin: per packet, in turn for each destination.
-- `flowlet`: Flowlets: per flow, with a new path after each pause.
-- `drill`: DRILL: per packet, the shortest queue among a few drawn at random and a few remembered.
-- `by_destination`: Per destination host: all packets to a host take the same link of a switch.
+- `flowlet`: Flowlets: a flow that has paused for longer than the gap draws a new path.
+- `drill`: DRILL(d, m): each packet takes the shortest queue among d links drawn at random and the m best of the last
+- `by_destination`: Per destination: all packets to a host take the same link of a switch.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Switch(Table):
-    """Settings of all switches of a network. A packet is routed when its last bit has arrived; `architecture` decides where
-    it waits then.
-    """
+    """Settings of all switches. A packet is routed when its last bit has arrived, then waits where `architecture` says."""
 
     latency: Duration | None = None
-    """Latency of the switch, from the arrival of a packet's last bit until it joins a queue.
-
-    Default: "0ps". Accepted: from 0ps to 10ms.
-    """
+    """Latency from the arrival of a packet's last bit until it joins a queue. Default: "0ps". Accepted: from 0ps to 10ms."""
 
     cell: Size | None = None
-    """Size of a buffer cell, for settings that count in cells; a packet occupies a whole number of them. Source: DT
-    (memory in fixed cells); 80 bytes is common, 208 in large chips.
+    """Size of a buffer cell, for settings in cells; a packet takes whole cells. Source: DT (memory in fixed cells); 80
+    bytes are common, 208 in large chips.
 
     Default: "80B". Accepted: from 1B to 65536B.
     """
@@ -1656,7 +1642,7 @@ class Switch(Table):
     """Marking policy of ports. Default: { kind = "none" }."""
 
     class_marking: Sequence[ClassMarking | Mapping[str, Any]] | None = None
-    """Marking policies for single classes, applied to their own queues. Default: []."""
+    """Marking policies of single classes, each by its own queue. Default: []."""
 
     mechanisms: Mechanisms | Mapping[str, Any] | None = None
     """Mechanisms beyond forwarding, queueing and marking."""
@@ -1674,7 +1660,7 @@ class Switch(Table):
     """Choice among several shortest paths. Default: { kind = "ecmp" }."""
 
     ttl: int | None = None
-    """Initial time to live of packets: every switch decrements it and drops the packet at zero, so it crosses one switch fewer.
+    """Initial TTL. Each switch decrements it and drops the packet at zero: a packet crosses at most `ttl` − 1 switches.
     Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
 
     Default: 64. Accepted: at least 2.
@@ -1690,16 +1676,18 @@ class FairNic(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FifoNic(Table):
-    """FIFO NIC: all packets that windows allow wait in the host's transmit queue."""
+    """First in, first out: each connection, in the order in which they became ready, puts all that its window (and
+    `small_queues`) allows into the host's transmit queue. Source: Linux pfifo_fast.
+    """
 
     kind: ClassVar[Literal["fifo"]] = "fifo"
 
     txqueuelen: int | None = None
-    """Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. A TCP segment that finds it full
-    stays unsent, and the window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux txqueuelen (1000),
-    pfifo_fast_enqueue, __tcp_transmit_skb.
+    """Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. If it is full, a TCP
+    segment stays unsent and the window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux
+    txqueuelen (1000), pfifo_fast_enqueue, __tcp_transmit_skb.
 
-    Deviation: no driver's ring behind it, of some hundred packets without byte queue limits.
+    Deviation: no driver's ring behind it (some hundred packets without byte queue limits).
 
     Accepted: from 1 to 10000000.
     """
@@ -1708,8 +1696,8 @@ class FifoNic(Table):
 Nic: TypeAlias = FairNic | FifoNic | Mapping[str, Any] | Literal["fair", "fifo"]
 """Queueing discipline of a host's NIC.
 
-- `fair`: Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
-- `fifo`: First in, first out: a connection sends all that its window (and `small_queues`) allows before the next one, in
+- `fair`: Round robin over connections with something to send, one packet each. Source: Linux sch_fq without pacing.
+- `fifo`: First in, first out: each connection, in the order in which they became ready, puts all that its window (and
 """
 
 
@@ -1723,17 +1711,18 @@ class AtOnce(Table):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Napi(Table):
     """Interrupt coalescing and GRO: the host takes waiting packets in polls; consecutive segments of a flow that differ in
-    nothing else are merged and handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO
-    (napi_poll, tcp_gro_receive, skb_gro_receive).
+    nothing else are merged, and acknowledged as one. Source: Linux NAPI, GRO (napi_poll, tcp_gro_receive,
+    skb_gro_receive).
 
-    Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do not wait.
+    Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do
+    not wait.
     """
 
     kind: ClassVar[Literal["napi"]] = "napi"
 
     interrupt_delay: Duration | None = None
-    """Interrupt delay, from the first packet that arrives at an idle NIC to the poll: rx-usecs of ethtool (mlx5 has 8
-    us, ice and i40e 50 us).
+    """Interrupt delay, from the first packet at an idle NIC to the poll: rx-usecs of ethtool (mlx5 8 us, ice and i40e
+    50 us).
 
     Default: "8us". Accepted: from 1ns to 10ms.
     """
@@ -1742,8 +1731,8 @@ class Napi(Table):
     """Generic receive offload (GRO): merges consecutive segments of a flow. Default: true."""
 
     budget: int | None = None
-    """Largest number of packets in one poll; the next poll follows at once, but merges nothing with it. Source: Linux
-    NAPI_POLL_WEIGHT.
+    """Largest number of packets in a poll; the next poll follows at once, but merges nothing with this one. Source:
+    Linux NAPI_POLL_WEIGHT.
 
     Default: 64. Accepted: from 1 to 65535.
     """
@@ -1801,15 +1790,13 @@ Noise: TypeAlias = NoneNoise | UniformNoise | ExponentialNoise | Mapping[str, An
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ReorderBuffer(Table):
-    """Reordering buffer between NIC and transport: packets that arrive out of order wait for those before them in the flow's
-    byte stream, so that the transport sees them in order. Packets already received, and those without a place in the
-    stream (acknowledgments, datagrams), do not wait. Source: Vertigo §3.3, DRILL §3.3, which have such a buffer between
-    NIC and transport.
+    """Reordering buffer between NIC and transport: packets wait for those before them in the flow's byte stream.
+    Duplicates, and packets without a place in the stream (acknowledgments, datagrams), do not wait. Source: Vertigo
+    §3.3, DRILL §3.3.
     """
 
     timeout: Duration | None = None
-    """Longest time that a packet waits for missing ones. Source: Vertigo (360 us in the simulations that were published
-    with it).
+    """Longest wait for missing packets. Source: Vertigo (360 us in the simulations published with it).
 
     Default: "360us". Accepted: from 1ns to 1s.
     """
@@ -1817,19 +1804,19 @@ class ReorderBuffer(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PauseWatchdog(Table):
-    """Storm watchdog of NICs: a class that stays paused for too long transmits nevertheless, until its pauses have been over
-    for a while. Source: PFC-watchdog, which switches have; applied to hosts here.
+    """Storm watchdog of NICs: a class that is paused for too long transmits nevertheless, until its pauses have been over
+    for a while. Source: PFC-watchdog, of switches; here applied to hosts.
     """
 
     detection: Duration | None = None
-    """Time for which a class with waiting packets must be paused without a break to count as in a storm. Source:
-    PFC-watchdog (200 ms).
+    """Time paused without a break, with packets waiting, after which a class is in a storm. Source: PFC-watchdog (200
+    ms).
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
 
     restoration: Duration | None = None
-    """Time without a pause after which a storm counts as over. Source: PFC-watchdog (200 ms).
+    """Time without a pause after which the storm is over. Source: PFC-watchdog (200 ms).
 
     Default: "200ms". Accepted: from 1us to 100s.
     """
@@ -1837,15 +1824,15 @@ class PauseWatchdog(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Storm(Table):
-    """Pause storm: NICs that keep their switch paused without a break, by a defect; they go on receiving and
-    sending. Source: RDMA-at-scale §4.3.
+    """Pause storm: defective NICs that keep their switch paused without a break; they go on receiving and sending. Source:
+    RDMA-at-scale §4.3.
     """
 
     hosts: Sequence[str]
-    """Hosts with the defect: names as in the results (`h3`), `*` stands for anything. Must be given."""
+    """Hosts with the defect, by name, `*` stands for anything. Must be given."""
 
     classes: Sequence[int]
-    """Traffic classes that the switch is to pause: priorities of PFC frames. Must be given. Accepted: from 0 to 7."""
+    """Traffic classes that are paused: priorities of PFC frames. Must be given. Accepted: from 0 to 7."""
 
     start: Instant | None = None
     """Start of the storm. Default: "0ps"."""
@@ -1862,33 +1849,31 @@ class Host(Table):
     """Queueing discipline of the NIC. Default: { kind = "fair" }."""
 
     processing_delay: Duration | None = None
-    """Processing delay from the arrival of a packet's last bit until the transport sees it.
-
-    Default: "0ps". Accepted: from 0ps to 10ms.
-    """
+    """Processing delay, from a packet's last bit until the transport sees it. Default: "0ps". Accepted: from 0ps to 10ms."""
 
     receive: Receive | None = None
     """Delivery of packets from the NIC to the transport. Default: { kind = "at_once" }."""
 
     noise: Noise | None = None
-    """Random delay of each received packet, in addition to `processing_delay`, drawn per host. A host's packets stay in
-    order: each waits for those before it.
+    """Random delay of each received packet, besides `processing_delay`, drawn per host. Packets stay in order: each
+    waits for those before it.
 
     Default: { kind = "none" }.
     """
 
     reorder: ReorderBuffer | Mapping[str, Any] | None = None
-    """Reordering buffer in front of the transport; if absent, packets are delivered in order of arrival."""
+    """Reordering buffer before the transport; if absent, packets are delivered in order of arrival."""
 
     pause_watchdog: PauseWatchdog | Mapping[str, Any] | None = None
-    """Storm watchdog of the NIC, which ends overlong pauses of a class; if absent, the class waits."""
+    """Watchdog of the NIC that ends overlong pauses of a class; if absent, the class waits."""
 
     storms: Sequence[Storm | Mapping[str, Any]] | None = None
-    """Pause storms: NICs that send pauses without need. Default: []."""
+    """Pause storms: NICs that request pauses without need. Default: []."""
 
     stall_prevention: Duration | None = None
-    """Stall prevention: a NIC that has requested pauses of a class for this long without a break requests none until the need has
-    ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8 s by default).
+    """Stall prevention: after requesting pauses of a class for this long without a break, a NIC requests none until the
+    need has ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8
+    s by default).
 
     Accepted: from 1us to 100s.
     """
@@ -1918,7 +1903,7 @@ class Reno(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cubic(Table):
-    """CUBIC congestion control. Source: RFC 9438 §4, §5."""
+    """CUBIC. Source: RFC 9438 §4, §5."""
 
     kind: ClassVar[Literal["cubic"]] = "cubic"
 
@@ -1935,7 +1920,8 @@ class Cubic(Table):
     """
 
     fast_convergence: bool | None = None
-    """Fast convergence: releases bandwidth sooner if the window did not reach the last maximum. Source: RFC 9438 §4.7.
+    """Fast convergence: releases bandwidth sooner where the window stayed below the last maximum. Source: RFC 9438
+    §4.7.
 
     Default: true.
     """
@@ -1948,37 +1934,34 @@ DctcpArithmetic: TypeAlias = Literal["exact", "linux"]
 """Arithmetic of DCTCP's alpha and reductions.
 
 - `exact`: Alpha as a real number, windows in bytes. Source: RFC 8257 §3.3.
-- `linux`: Alpha in units of 1/1024 and windows in whole segments, all products rounded down; a reduction begins to count anew towards
+- `linux`: Alpha in units of 1/1024, windows in whole segments, products rounded down; after a reduction the count towards
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dctcp(Table):
-    """DCTCP congestion control. Source: RFC 8257 §3.3, §4."""
+    """Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257 §3.3, §4."""
 
     kind: ClassVar[Literal["dctcp"]] = "dctcp"
 
     g: float | None = None
-    """Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §3.3, §4 (1/16).
+    """g: weight of the newest window in the average of the marked fraction. Source: RFC 8257 §3.3, §4 (1/16).
 
     Default: 0.0625. Accepted: from 0.0001 to 1.
     """
 
     initial_alpha: float | None = None
-    """Initial value of alpha, the estimated fraction of marked bytes. Source: RFC 8257 §3.3 (1).
-
-    Default: 1.0. Accepted: from 0 to 1.
-    """
+    """Initial alpha, the estimated fraction of marked bytes. Source: RFC 8257 §3.3 (1). Default: 1.0. Accepted: from 0 to 1."""
 
     min_window: int | None = None
-    """Smallest window in segments to which marks reduce. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
+    """Smallest window to which marks reduce, in segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
 
     Default: 2. Accepted: from 1 to 64.
     """
 
     arithmetic: DctcpArithmetic | None = None
-    """Arithmetic of alpha and reductions. Below ten segments they differ: a window of four of Linux loses nothing until alpha is
-    a half. See docs/linux-dataplane.md.
+    """Arithmetic of alpha and reductions. Below ten segments they differ: Linux keeps a window of four until alpha is a
+    half. See docs/linux-dataplane.md.
 
     Default: "exact".
     """
@@ -1989,8 +1972,8 @@ CongestionControl: TypeAlias = NewReno | Reno | Cubic | Dctcp | Mapping[str, Any
 
 - `newreno`: AIMD with NewReno's fast recovery. Source: RFC 5681, RFC 6582.
 - `reno`: AIMD with the fast recovery that the first new ACK ends, without SACK by default. Source: RFC 5681 §3.2.
-- `cubic`: CUBIC. Source: RFC 9438.
-- `dctcp`: Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257.
+- `cubic`: CUBIC. Source: RFC 9438 §4, §5.
+- `dctcp`: Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257 §3.3, §4.
 """
 
 
@@ -2006,7 +1989,7 @@ WindowRules: TypeAlias = Literal["rfc", "linux"]
 """Arithmetic of window growth and reductions.
 
 - `rfc`: Arithmetic of the RFCs: ssthresh from FlightSize; CUBIC of RFC 9438; congestion avoidance counts cumulatively
-- `linux`: Arithmetic of Linux: ssthresh from cwnd in whole segments, once per recovery with its timeouts; CUBIC of
+- `linux`: Arithmetic of Linux: ssthresh from cwnd in whole segments, once per recovery, timeouts included; CUBIC of
 """
 
 
@@ -2014,8 +1997,8 @@ SlowStart: TypeAlias = Literal["standard", "hystart", "hystart++"]
 """Mechanism that ends slow start before a loss.
 
 - `standard`: Slow start ends at ssthresh only. Source: RFC 5681 §3.1.
-- `hystart`: HyStart: ends slow start at a train of ACKs as long as half the minimum RTT, or when the RTT has risen by an
-- `hystart++`: HyStart++: when the RTT has risen by an eighth (4 to 16 ms), slow start continues for up to five rounds at a
+- `hystart`: HyStart, a part of CUBIC: slow start ends at a train of ACKs as long as half the minimum RTT, or when the RTT has
+- `hystart++`: HyStart++: once the RTT has risen by an eighth (4 to 16 ms), slow start goes on at a quarter of its speed for up
 """
 
 
@@ -2031,8 +2014,8 @@ IdleRestart: TypeAlias = Literal["none", "rfc5681", "decay"]
 LossDetection: TypeAlias = Literal["rfc6675", "rack"]
 """Loss detection on connections with SACK.
 
-- `rfc6675`: Loss detection by the number of segments SACKed above a hole. Source: RFC 6675 §4.
-- `rack`: Loss detection by time (RACK): a segment is lost when one that was sent later has arrived and the reordering
+- `rfc6675`: By count: segments SACKed above a hole. Source: RFC 6675 §4.
+- `rack`: By time (RACK): a segment is lost when one sent later has arrived and the reordering window has passed; lost
 """
 
 
@@ -2047,8 +2030,8 @@ RtoFloor: TypeAlias = Literal["rto", "variance"]
 BackoffReset: TypeAlias = Literal["sample", "ack"]
 """Event that resets a backed-off RTO.
 
-- `sample`: The next RTT sample, which retransmitted segments do not give, resets the RTO. Source: RFC 6298 §3, §5.7.
-- `ack`: Any ACK of new data resets the RTO. Source: Linux tcp_clean_rtx_queue.
+- `sample`: The next RTT sample, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
+- `ack`: Any ACK of new data. Source: Linux tcp_clean_rtx_queue.
 """
 
 
@@ -2056,13 +2039,13 @@ RttSampling: TypeAlias = Literal["timed_segment", "timestamps", "every_ack"]
 """Source of RTT samples.
 
 - `timed_segment`: One timed segment per round, with Karn's algorithm. Source: RFC 6298 §3.
-- `timestamps`: The timestamp echoed by every ACK, with the gains of RFC 7323 appendix G; needs `timestamps`, and has the
-- `every_ack`: Every ACK: the first segment that it newly acknowledges, if sent only once, by the exact clock; the variance
+- `timestamps`: The timestamp echoed by every ACK, to `timestamp_tick`, with the gains of RFC 7323 appendix G; needs
+- `every_ack`: Every ACK: the first segment that it newly acknowledges, if that was sent only once, by the exact clock; the
 """
 
 
 SpuriousRto: TypeAlias = Literal["none", "f_rto", "eifel"]
-"""Detection of spurious timeouts. The response to one is that of RFC 4015.
+"""Detection of spurious timeouts. The response is that of RFC 4015.
 
 - `none`: No detection.
 - `f_rto`: F-RTO: detection by the first two ACKs after the timeout. Source: RFC 5682 §2.1.
@@ -2087,21 +2070,18 @@ class NoneSackCompression(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CompressedSacks(Table):
-    """Compression of SACKs: the first three ACKs with equal number leave at once, as fast retransmit needs them; later ones
-    wait and are merged.
+    """Compression by a timer: the first three ACKs with equal number leave at once, as fast retransmit needs them; later
+    ones wait and are merged. Source: Linux tcp_comp_sack_delay_ns.
     """
 
     kind: ClassVar[Literal["timer"]] = "timer"
 
     delay: Duration | None = None
-    """Longest wait of a merged ACK; at most 5 % of the RTT. Source: Linux tcp_comp_sack_delay_ns.
-
-    Default: "1ms". Accepted: from 1ns to 100ms.
-    """
+    """Longest wait of a merged ACK; at most 5 % of the RTT. Default: "1ms". Accepted: from 1ns to 100ms."""
 
     slack: Duration | None = None
-    """Slack of the timer, by which it fires late. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full
-    unless another timer runs in between.
+    """Time by which the timer fires late. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full unless
+    another timer runs in between.
 
     Default: "100us". Accepted: from 0ps to 100ms.
     """
@@ -2114,40 +2094,36 @@ SackCompression: TypeAlias = NoneSackCompression | CompressedSacks | Mapping[str
 """Compression of the ACKs of out-of-order segments.
 
 - `none`: ACKs are not merged.
-- `timer`: ACKs are merged by a timer. Source: Linux tcp_comp_sack_delay_ns.
+- `timer`: Compression by a timer: the first three ACKs with equal number leave at once, as fast retransmit needs them;
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedWindow(Table):
-    """A receive buffer of constant size."""
+    """Receive buffer of constant size."""
 
     kind: ClassVar[Literal["fixed"]] = "fixed"
 
     size: Size | None = None
-    """Size of the buffer, rounded down to a value that the window scale can express.
-
-    Default: "16777216B". Accepted: from 1460B to 1073725440B.
-    """
+    """Size, rounded down to what the window scale can express. Default: "16777216B". Accepted: from 1460B to 1073725440B."""
 
 
 WindowGrowth: TypeAlias = Literal["linux-5.15", "linux-6.18"]
-"""Measurement of the receiver's RTT, and growth of the buffer after an RTT in which the application read more than in
-any before.
+"""Measurement of the receiver's RTT, and growth of the buffer after an RTT with more read than in any before.
 
-- `linux-5.15`: Linux 5.15 to 6.12: the RTT is smoothed over 8 samples, echoes within the present clock tick count as a tick; the buffer gets
-- `linux-6.18`: Linux 6.18: a lower RTT counts at once, echoes within the present tick and higher RTTs while data is unread are ignored; no
+- `linux-5.15`: Linux 5.15 to 6.12. RTT: smoothed over 8 samples; echoes within the present clock tick count as one tick. Buffer:
+- `linux-6.18`: Linux 6.18. RTT: a lower one counts at once; echoes within the present tick, and higher ones while data is
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrowingWindow(Table):
-    """Receive buffer autotuning: a buffer that grows with the rate, of which a share is window. The initial window is
-    `buffer` · `share` less a segment (64,088 B). Once per RTT in which more was read than in any before, the buffer grows
-    to twice that amount, plus twice the growth (`growth`); the window follows by two segments for each that arrives.
+    """Autotuning: a receive buffer that grows with the rate, of which a share is window. The initial window is `buffer` ·
+    `share` less a segment (64,088 B). After each RTT in which more was read than in any before, the buffer grows to
+    twice that amount, plus twice the growth (`growth`); the window follows by two segments for each that arrives.
 
-    Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window.
-    Deviation: Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
+    Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window. Deviation:
+    Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
     """
 
     kind: ClassVar[Literal["auto"]] = "auto"
@@ -2173,8 +2149,8 @@ class GrowingWindow(Table):
 
     frame_share: float | None = None
     """Share of the memory that is window once a full segment has arrived: its payload over the memory that holds it;
-    `linux`: 0.625, 1448 B in a buffer of 2 KiB with 256 B of sk_buff. If absent, `share`. Source: Linux 6.12
-    scaling_ratio; 5.15 has none.
+    `linux`: 0.625 (1448 B in 2 KiB and 256 B of sk_buff). If absent, `share`. Source: Linux 6.12 scaling_ratio; 5.15
+    has none.
 
     Accepted: from 0.05 to 1.
     """
@@ -2186,7 +2162,7 @@ class GrowingWindow(Table):
 ReceiveWindow: TypeAlias = FixedWindow | GrowingWindow | Mapping[str, Any] | Literal["fixed", "auto"]
 """Receive buffer and window.
 
-- `fixed`: Constant receive window.
+- `fixed`: Receive buffer of constant size.
 - `auto`: Receive window that grows with the rate (autotuning).
 """
 
@@ -2201,16 +2177,16 @@ class LastPushBit(Table):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HalfWindowPush(Table):
     """PSH also on each segment that ends more than half a window beyond the last PSH, counted in the application's writes;
-    the window is the largest that the peer had offered by then. A receiver whose `delayed_acks` are "adaptive"
-    takes PSH for the end of a message, and one whose NIC merges segments merges nothing behind it. Source: Linux
-    tcp_sendmsg_locked, forced_push. Deviation: retransmitted segments carry no PSH.
+    the window is the largest offered by the peer so far. A receiver with "adaptive" `delayed_acks` takes PSH for the end
+    of a message; a NIC that merges segments merges nothing behind it. Source: Linux tcp_sendmsg_locked, forced_push.
+    Deviation: retransmitted segments carry no PSH.
     """
 
     kind: ClassVar[Literal["half_window"]] = "half_window"
 
     writes: Sequence[Size] | None = None
-    """Sizes of the application's write calls, the last value repeated; calls follow each other at once. Each call begins
-    a new half of the window. Empty: a single call.
+    """Sizes of the application's write calls, the last one repeated; calls follow each other at once, and each begins a
+    new half window. Empty: a single call.
 
     Default: [].
     """
@@ -2220,7 +2196,7 @@ PushBit: TypeAlias = LastPushBit | HalfWindowPush | Mapping[str, Any] | Literal[
 """Segments that carry PSH.
 
 - `last`: The last segment of the application's written data.
-- `half_window`: The last segment, and one after each half window.
+- `half_window`: The last segment, and each that ends more than half a window beyond the last PSH.
 """
 
 
@@ -2228,14 +2204,14 @@ EcnEcho: TypeAlias = Literal["classic", "dctcp"]
 """Rule by which a receiver echoes congestion marks.
 
 - `classic`: Classic echo: ECE on every ACK until CWR arrives. Source: RFC 3168 §6.1.3.
-- `dctcp`: DCTCP echo: ECE tells exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
+- `dctcp`: DCTCP echo: ECE says exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
 """
 
 
 EctOn: TypeAlias = Literal["new_data", "data", "all"]
 """Packets that are sent as ECN-capable.
 
-- `new_data`: Data segments that are sent for the first time. Source: RFC 3168 §6.1.4, §6.1.5.
+- `new_data`: Data segments when sent for the first time. Source: RFC 3168 §6.1.4, §6.1.5.
 - `data`: All data segments, retransmissions included.
 - `all`: All packets, ACKs, SYN and FIN included. Source: Linux, for congestion controls that need ECN.
 """
@@ -2244,8 +2220,8 @@ EctOn: TypeAlias = Literal["new_data", "data", "all"]
 DropResend: TypeAlias = Literal["at_once", "window"]
 """Time at which a segment named by a drop notification is retransmitted.
 
-- `at_once`: Retransmission at once, regardless of congestion window and pacing. Source: PDN §IV.
-- `window`: Retransmission when the window has room, before new data; at once if nothing else is in flight.
+- `at_once`: At once, regardless of congestion window and pacing. Source: PDN §IV.
+- `window`: Once the window has room, before new data; at once if nothing else is in flight.
 """
 
 
@@ -2273,7 +2249,7 @@ Pacing: TypeAlias = NonePacing | Paced | Mapping[str, Any] | Literal["none", "fq
 """Pacing of segments over the RTT.
 
 - `none`: No pacing.
-- `fq`: Pacing by window and RTT.
+- `fq`: Pacing at gain · cwnd / SRTT, from the first RTT sample on. Source: Linux tcp_update_pacing_rate, sch_fq.
 """
 
 
@@ -2291,27 +2267,24 @@ class Tcp(Table):
 
     handshake: bool | None = None
     """Three-way handshake at the start and FIN at the end; if false, connections are open from the start and never
-    close, like persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
+    close, as persistent ones between servers. Source: RFC 9293 §3.5, §3.6.
 
     Default: true.
     """
 
     mtu: int | None = None
-    """Maximum transmission unit: bytes of the largest IP packet; with IPv6 at least 1280 (RFC 8200 §5).
-
-    Default: 1500. Accepted: from 576 to 65000.
-    """
+    """MTU: bytes of the largest IP packet; with IPv6 at least 1280 (RFC 8200 §5). Default: 1500. Accepted: from 576 to 65000."""
 
     mss: int | None = None
-    """Maximum segment size: payload bytes of a full segment. If absent, MTU − 40, and 12 less with timestamps (RFC
-    6691): 1448 or 1460; with IPv6 20 less, 1428 or 1440.
+    """MSS: payload bytes of a full segment. If absent, MTU − 40, and 12 less with timestamps (RFC 6691): 1460 or 1448;
+    with IPv6 20 less, 1440 or 1428.
 
     Accepted: from 64 to 64000.
     """
 
     initial_window: int | None = None
-    """Initial window after the handshake, in segments; `linux`: 10. If absent, by `initial_window_rule`.
-    Source: Linux TCP_INIT_CWND.
+    """Initial window in segments, after the handshake; `linux`: 10. If absent, by `initial_window_rule`. Source: Linux
+    TCP_INIT_CWND.
 
     Accepted: from 1 to 100000.
     """
@@ -2329,21 +2302,21 @@ class Tcp(Table):
     """Mechanism that ends slow start before a loss; `linux` with CUBIC: "hystart". Default: "standard"."""
 
     slow_start_limit: int | None = None
-    """Limit of slow-start growth per ACK, in segments (L of RFC 3465); `linux`: no limit; with `slow_start =
-    "hystart++"` 8, or no limit with pacing. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
+    """Limit of slow-start growth per ACK, in segments (L of RFC 3465); `linux`: none; with `slow_start = "hystart++"`
+    8, or none if paced. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
 
     Default: 1. Accepted: from 1 to 65535.
     """
 
     cwnd_validation: bool | None = None
-    """Congestion window validation: the window grows only while it is used up. Source: RFC 7661 §4.2; Linux
+    """Congestion window validation: the window grows only while it is fully used. Source: RFC 7661 §4.2; Linux
     tcp_is_cwnd_limited.
 
     Default: true.
     """
 
     idle_restart: IdleRestart | None = None
-    """Response of the window to idle time longer than an RTO; `linux`: "decay". Default: "rfc5681"."""
+    """Window after idle time longer than an RTO; `linux`: "decay". Default: "rfc5681"."""
 
     sack: bool | None = None
     """Selective acknowledgments, and loss recovery by them. Source: RFC 2018, RFC 6675. Default: true."""
@@ -2352,9 +2325,8 @@ class Tcp(Table):
     """Loss detection with SACK; `linux`: "rack". Default: "rfc6675"."""
 
     tail_loss_probe: bool | None = None
-    """Tail loss probe with "rack": a segment is sent after two RTTs without an ACK, so that a tail loss is detected
-    before the RTO.
-    Source: RFC 8985 §7.
+    """Tail loss probe with "rack": after two RTTs without an ACK a segment is sent, so that a tail loss shows before
+    the RTO. Source: RFC 8985 §7.
 
     Default: true.
     """
@@ -2367,28 +2339,27 @@ class Tcp(Table):
     """
 
     timer_slack: Duration | None = None
-    """Slack of probe and reordering timeouts with "rack", for timers that are late; `linux`: 2 ms. Source: Linux
+    """Slack of probe and reordering timeouts with "rack", for late timers; `linux`: 2 ms. Source: Linux
     TCP_TIMEOUT_MIN_US.
 
     Default: "0ps". Accepted: from 0ps to 1s.
     """
 
     dup_thresh: int | None = None
-    """Duplicate ACK threshold: the number of duplicate ACKs (or segments SACKed above) that indicate a loss; with "rack", that end
-    the waiting for reordered segments. A number beyond any window disables it, as for networks that reorder. Source: RFC 5681
-    §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
+    """Duplicate ACK threshold: number of duplicate ACKs (or segments SACKed above) that indicate a loss; with "rack",
+    that end the wait for reordered segments. A number beyond any window turns it off, for networks that reorder.
+    Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
 
     Default: 3. Accepted: from 1 to 65535.
     """
 
     limited_transmit: bool | None = None
-    """Limited transmit: new data is sent on the first duplicate ACKs. Source: RFC 3042. Default: true."""
+    """Limited transmit: the first duplicate ACKs send new data. Source: RFC 3042. Default: true."""
 
     prr: bool | None = None
-    """Proportional rate reduction in SACK recovery and after ECN echoes; `linux`: on. With "rack" the window is bounded
-    by the delivered bytes, plus a segment on cumulative ACKs that report no loss (RFC 9937); otherwise by slow start
-    (RFC 6937).
-    Source: RFC 6937, RFC 9937.
+    """Proportional rate reduction (PRR) in SACK recovery and after ECN echoes; `linux`: on. The window is bounded by
+    slow start (RFC 6937); with "rack" by delivered bytes, plus a segment on cumulative ACKs that report no loss (RFC
+    9937). Source: RFC 6937, RFC 9937.
 
     Default: false.
     """
@@ -2409,16 +2380,16 @@ class Tcp(Table):
     """
 
     clock_granularity: Duration | None = None
-    """Clock granularity G: smallest variance term, and unit of RTOs. Source: RFC 6298 §2.2, §4 (at most 100 ms); Linux
-    HZ = 1000.
+    """Clock granularity G: smallest variance term of the RTO, and its unit. Source: RFC 6298 §2.2, §4 (at most 100 ms);
+    Linux HZ = 1000.
 
     Default: "1ms". Accepted: from 0ps to 500ms.
     """
 
     timer_ticks: bool | None = None
-    """Coarse timers: RACK's timers, its RTO among them, and adaptive delayed ACKs expire at the first tick after they are due, of a
-    clock that all hosts share (ticks `clock_granularity` apart from the start on). If false, exactly. Source: Linux timer wheel
-    (calc_index). Deviation: other timers are exact.
+    """Coarse timers: RACK's timers (its RTO, too) and adaptive delayed ACKs expire at the next tick of a clock that all
+    hosts share: one tick per `clock_granularity`, from the start of the run. If false, exactly when due. Source:
+    Linux timer wheel (calc_index). Deviation: other timers are exact.
 
     Default: false.
     """
@@ -2433,15 +2404,15 @@ class Tcp(Table):
     """Detection of spurious timeouts; `linux`: "f_rto". Default: "none"."""
 
     max_retries: int | None = None
-    """Number of consecutive timeouts that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293
+    """Number of timeouts in a row that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293
     §3.8.3 (R2: at least 100 s).
 
     Default: 15. Accepted: from 1 to 200.
     """
 
     syn_retries: int | None = None
-    """Number of consecutive timeouts of SYN or SYN/ACK that end a connection. Source: Linux tcp_syn_retries (6); RFC
-    9293 §3.8.3 (at least 3 minutes).
+    """Number of timeouts of SYN or SYN/ACK in a row that end a connection. Source: Linux tcp_syn_retries (6); RFC 9293
+    §3.8.3 (at least 3 minutes).
 
     Default: 8. Accepted: from 1 to 200.
     """
@@ -2478,8 +2449,8 @@ class Tcp(Table):
     """Longest delay of an adaptive ACK. Source: Linux TCP_DELACK_MAX. Default: "200ms". Accepted: from 1ns to below 500ms."""
 
     quick_acks: int | None = None
-    """Quick ACKs: number of ACKs that are not delayed at the start, after idle time, and after out-of-order data (fixed
-    delay) or duplicates (adaptive delay, at most as many as half a window has segments); `linux`: 16. Source: Linux
+    """Quick ACKs: number of ACKs without delay at the start, after idle time, and after out-of-order data (fixed delay)
+    or duplicates (adaptive delay; at most as many as half a window has segments); `linux`: 16. Source: Linux
     TCP_MAX_QUICKACKS, tcp_incr_quickack.
 
     Default: 0. Accepted: from 0 to 255.
@@ -2496,7 +2467,7 @@ class Tcp(Table):
     """
 
     paws: bool | None = None
-    """PAWS: segments with a timestamp more than a tick older than the one to be echoed are dropped and acknowledged;
+    """PAWS: a segment whose timestamp is more than a tick older than the one to be echoed is dropped and acknowledged;
     `linux`: on. Needs `timestamps`. Source: RFC 7323 §5; Linux tcp_paws_discard, tcp_disordered_ack. Deviation: none
     for timestamps that were not updated for 24 days.
 
@@ -2519,29 +2490,30 @@ class Tcp(Table):
     """Packets that are sent as ECN-capable. Default: "new_data"."""
 
     drop_notification: bool | None = None
-    """Drop notifications of switches: the dropped packet is retransmitted at once, the window reduced once per RTT at most. Segments
-    are 20 bytes smaller, with IPv6 44, to leave room for a notification; both ends should have it. Source: PDN §IV.
+    """Drop notifications of switches: the dropped packet is retransmitted at once, the window reduced at most once per
+    RTT. Segments are 20 bytes smaller (IPv6: 44) to leave room for a notification. Both ends should have it. Source:
+    PDN §IV.
 
     Default: false.
     """
 
     trim_nack: bool | None = None
-    """NACKs for trimmed packets: the receiver answers one at once by an ACK with a NACK, on which the sender acts as on a drop
-    notification. Both ends have it. Source: NDP §3.1, CP.
+    """NACKs for trimmed packets: the receiver answers at once by an ACK with a NACK, on which the sender acts as on a
+    drop notification. Both ends should have it. Source: NDP §3.1, CP.
 
     Default: false.
     """
 
     drop_resend: DropResend | None = None
-    """Time of retransmission of segments named by drop notifications and NACKs. Default: "at_once"."""
+    """Moment at which segments named by drop notifications and NACKs are retransmitted. Default: "at_once"."""
 
     pacing: Pacing | None = None
     """Pacing of segments over the RTT. Default: { kind = "none" }."""
 
     tso: bool | None = None
-    """Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in a millisecond, from two segments to
-    `tso_max`; the sender waits for a third of the window before it starts a burst. Source: Linux tcp_tso_autosize
-    (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
+    """Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in 1 ms, from two segments
+    to `tso_max`; a burst starts once a third of the window is free. Source: Linux tcp_tso_autosize (sk_pacing_shift
+    = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
 
     Default: false.
     """
@@ -2550,16 +2522,17 @@ class Tcp(Table):
     """Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB). Default: "65536B". Accepted: from 1460B to 65536B."""
 
     tso_rtt_log: int | None = None
-    """Longer bursts at short RTTs, with `tso`: by `tso_max` halved once per 2^this µs of the minimum RTT; 0: off, as
+    """Longer bursts at short RTTs, with `tso`: plus `tso_max`, halved once per 2^this µs of the minimum RTT; 0: off, as
     before Linux 5.18. Source: Linux tcp_tso_rtt_log.
 
     Default: 9. Accepted: from 0 to 31.
     """
 
     small_queues: bool | None = None
-    """TCP small queues: a connection keeps at most what cwnd / SRTT sends in a millisecond in the transmit queue of a `nic =
-    "fifo"`, twice that when retransmitting, two bursts at least; without pacing 1 MiB at most. The rest stays in its socket.
-    `linux`: on. Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
+    """TCP small queues: a connection keeps in the transmit queue of a `nic = "fifo"` at most what cwnd / SRTT sends in
+    1 ms (twice that when retransmitting), but two bursts at least; without pacing 1 MiB at most. The rest waits in
+    its socket. `linux`: on. Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10,
+    tcp_limit_output_bytes.
 
     Default: false.
     """
@@ -2567,7 +2540,7 @@ class Tcp(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NoRateControl(Table):
-    """No congestion control."""
+    """No congestion control: each queue pair sends at its rate, limited by pauses alone."""
 
     kind: ClassVar[Literal["none"]] = "none"
 
@@ -2577,7 +2550,7 @@ class NoRateControl(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Hpcc(Table):
-    """HPCC congestion control. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1."""
+    """HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1."""
 
     kind: ClassVar[Literal["hpcc"]] = "hpcc"
 
@@ -2585,10 +2558,10 @@ class Hpcc(Table):
     """eta: target utilisation of links. Default: 0.95. Accepted: from 0.5 to 1."""
 
     max_stage: int | None = None
-    """maxStage: round trips of additive increase before a multiplicative one. Default: 5. Accepted: from 0 to 100."""
+    """maxStage: RTTs of additive increase before a multiplicative one. Default: 5. Accepted: from 0 to 100."""
 
     increase: Size | None = None
-    """W_AI: additive increase in a round trip. Default: "80B". Accepted: from 0B to 1MB."""
+    """W_AI: additive increase per RTT. Default: "80B". Accepted: from 0B to 1MB."""
 
     base_rtt: Duration | None = None
     """T: base RTT of all flows; if absent, each flow's own on an idle network. Accepted: from 100ns to 10ms."""
@@ -2599,25 +2572,23 @@ class Hpcc(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PowerTcp(Table):
-    """PowerTCP congestion control. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it."""
+    """PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3, Algorithm 1; values: the simulations
+    published with it.
+    """
 
     kind: ClassVar[Literal["powertcp"]] = "powertcp"
 
     gamma: float | None = None
-    """gamma: weight of a new window against that of the previous round trip. Default: 0.9. Accepted: from 0.01 to 1."""
+    """gamma: weight of a new window against that of the previous RTT. Default: 0.9. Accepted: from 0.01 to 1."""
 
     eta: float | None = None
-    """eta: target utilisation of links, by which power is divided. The paper's algorithm has 1.
-
-    Default: 0.95. Accepted: from 0.5 to 1.
-    """
+    """eta: target utilisation of links, by which power is divided. The paper has 1. Default: 0.95. Accepted: from 0.5 to 1."""
 
     least_current: float | None = None
-    """Lower bound of current, as a share of the link's rate. The paper's algorithm has 0. Default: 0.5. Accepted: from 0 to 1."""
+    """Lower bound of the current, as a share of the link's rate. The paper has 0. Default: 0.5. Accepted: from 0 to 1."""
 
     flows: int | None = None
-    """N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
-    round trip.
+    """N: number of flows that shall share a host's line; beta = line rate · tau / N is the additive increase per RTT.
 
     Default: 167. Accepted: from 1 to 1000000.
     """
@@ -2631,30 +2602,26 @@ class PowerTcp(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThetaPowerTcp(Table):
-    """theta-PowerTCP, PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with
-    it.
+    """theta-PowerTCP: power by delays, without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations
+    published with it.
     """
 
     kind: ClassVar[Literal["theta_powertcp"]] = "theta_powertcp"
 
     gamma: float | None = None
-    """gamma: weight of a new window against that of the previous round trip. The paper's algorithm has 0.9.
+    """gamma: weight of a new window against that of the previous RTT. The paper has 0.9.
 
     Default: 0.7. Accepted: from 0.01 to 1.
     """
 
     eta: float | None = None
-    """eta: target of tau over RTT, by which power is divided. The paper's algorithm has 1.
-
-    Default: 0.95. Accepted: from 0.5 to 1.
-    """
+    """eta: target of tau over RTT, by which power is divided. The paper has 1. Default: 0.95. Accepted: from 0.5 to 1."""
 
     least_current: float | None = None
-    """Lower bound of current, as a share of the link's rate. The paper's algorithm has 0. Default: 0.5. Accepted: from 0 to 1."""
+    """Lower bound of the current, as a share of the link's rate. The paper has 0. Default: 0.5. Accepted: from 0 to 1."""
 
     flows: int | None = None
-    """N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
-    round trip.
+    """N: number of flows that shall share a host's line; beta = line rate · tau / N is the additive increase per RTT.
 
     Default: 167. Accepted: from 1 to 1000000.
     """
@@ -2669,14 +2636,14 @@ class ThetaPowerTcp(Table):
 DcqcnProfile: TypeAlias = Literal["paper", "mlx5"]
 """Profile: the set of defaults for keys that are not given.
 
-- `paper`: Defaults that the paper recommends. Source: DCQCN §5.2 and table 14.
+- `paper`: Defaults of the paper. Source: DCQCN §5.2 and table 14.
 - `mlx5`: Defaults of ConnectX adapters. Source: NVIDIA (DCQCN CC Parameters).
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Dcqcn(Table):
-    """DCQCN congestion control. Source: DCQCN §3."""
+    """DCQCN: rate reductions by notifications of marks. Source: DCQCN §3."""
 
     kind: ClassVar[Literal["dcqcn"]] = "dcqcn"
 
@@ -2684,46 +2651,46 @@ class Dcqcn(Table):
     """Profile that gives the defaults of all other keys. Default: "paper"."""
 
     cnp_interval: Duration | None = None
-    """N: smallest interval between a receiver's notifications (CNPs) of a flow; `mlx5`: 4 us (min_time_between_cnps).
-    Source: DCQCN §3.1 (50 us).
+    """N: smallest interval between a receiver's CNPs for a flow; `mlx5`: 4 us (min_time_between_cnps). Source: DCQCN
+    §3.1 (50 us).
 
     Default: "50us". Accepted: from 0ps to 10ms.
     """
 
     cnp_delay: Duration | None = None
-    """Delay of the receiver's NIC from a marked packet to the notification. Measurements are matched with up to 55 us.
+    """Delay of the receiver's NIC from a marked packet to the CNP. Measurements are matched with up to 55 us.
 
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
 
     g: float | None = None
-    """g: weight of a notification in the moving average α; `mlx5`: 5/1024 (dce_tcp_g). Source: DCQCN §5.2 (1/256).
+    """g: weight of a CNP in the average α; `mlx5`: 5/1024 (dce_tcp_g). Source: DCQCN §5.2 (1/256).
 
     Default: 0.00390625. Accepted: from 0.00001 to 1.
     """
 
     initial_alpha: float | None = None
-    """Initial α before the first notification (initial_alpha_value); 1 halves the rate. Source: DCQCN §3.1.
+    """Initial α, before the first CNP (initial_alpha_value); 1 halves the rate. Source: DCQCN §3.1.
 
     Default: 1.0. Accepted: from 0 to 1.
     """
 
     alpha_timer: Duration | None = None
-    """K: period without a notification after which α falls by the factor 1 − g; `mlx5`: 1 us (dce_tcp_rtt). Source:
-    DCQCN §3.1 (55 us).
+    """K: period without a CNP after which α falls by the factor 1 − g; `mlx5`: 1 us (dce_tcp_rtt). Source: DCQCN §3.1
+    (55 us).
 
     Default: "55us". Accepted: from 100ns to 100ms.
     """
 
     rate_timer: Duration | None = None
-    """T: period of the timer at whose expiries the rate rises; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55
-    us; QCN's 1.5 ms is found too slow).
+    """T: period of the timer at which the rate rises; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55 us; QCN's
+    1.5 ms is found too slow).
 
     Default: "55us". Accepted: from 100ns to 100ms.
     """
 
     byte_counter: Size | None = None
-    """B: number of sent bytes after which the rate also rises; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10
+    """B: number of sent bytes after which the rate rises, too; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10
     MB; QCN's 150 KB is found unfair).
 
     Default: "10MB". Accepted: from 1KB to 10GB.
@@ -2753,22 +2720,22 @@ class Dcqcn(Table):
     """Lower bound of rates; `mlx5`: 1 Mb/s (rpg_min_rate). Default: "10Mbps". Accepted: from 1Kbps to 1Tbps."""
 
     clamp_target: bool | None = None
-    """Target clamping: each notification makes the present rate the target; `mlx5`: only the first one since the rate
-    rose. Source: DCQCN §3.1; NVIDIA (clamp_tgt_rate).
+    """Target clamping: each CNP makes the present rate the target; `mlx5`: only the first one since the rate rose.
+    Source: DCQCN §3.1; NVIDIA (clamp_tgt_rate).
 
     Default: true.
     """
 
     decrease_interval: Duration | None = None
-    """Smallest interval between rate reductions; α counts every notification. `mlx5`: 4 us. Source: NVIDIA
+    """Smallest interval between rate reductions; α counts every CNP. `mlx5`: 4 us. Source: NVIDIA
     (rate_reduce_monitor_period).
 
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
 
     min_decrease_factor: float | None = None
-    """Lower bound of the factor by which one notification reduces the rate. Source: NVIDIA (rpg_min_dec_fac, 50 %);
-    DCQCN §3.1 (α/2).
+    """Lower bound of the factor by which one CNP reduces the rate. Source: NVIDIA (rpg_min_dec_fac, 50 %); DCQCN §3.1
+    (α/2).
 
     Default: 0.5. Accepted: from 0 to 1.
     """
@@ -2776,7 +2743,7 @@ class Dcqcn(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Timely(Table):
-    """TIMELY congestion control. Source: TIMELY §4.3."""
+    """TIMELY: rate by the gradient of the RTT. Source: TIMELY §4.3."""
 
     kind: ClassVar[Literal["timely"]] = "timely"
 
@@ -2799,20 +2766,23 @@ class Timely(Table):
     """
 
     delta: BitRate | None = None
-    """δ: additive increase per completion. Source: TIMELY §6.1 (10 Mb/s). Default: "10Mbps". Accepted: from 1Kbps to 1Tbps."""
+    """δ: additive increase per completed segment. Source: TIMELY §6.1 (10 Mb/s).
+
+    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
 
     beta: float | None = None
     """β: multiplicative decrease factor. Source: TIMELY §6.1 (0.8). Default: 0.8. Accepted: from 0.001 to 1."""
 
     alpha: float | None = None
-    """α: weight of the newest difference of RTTs in the moving average. Source: TIMELY §6.1 (0.875).
+    """α: weight of the newest difference of RTTs in the average. Source: TIMELY §6.1 (0.875).
 
     Default: 0.875. Accepted: from 0.001 to 1.
     """
 
     hai_after: int | None = None
-    """Number of completions in a row without rising RTT after which the rate rises by N·δ (hyperactive increase, HAI).
-    Source: TIMELY §4.3.2 (5).
+    """Number of completed segments in a row without rising RTT after which the rate rises by N·δ (hyperactive increase,
+    HAI). Source: TIMELY §4.3.2 (5).
 
     Default: 5. Accepted: from 1 to 1000.
     """
@@ -2821,14 +2791,14 @@ class Timely(Table):
     """N: factor of δ in hyperactive increase. Source: TIMELY §4.3.2 (5). Default: 5. Accepted: from 1 to 100."""
 
     segment: Size | None = None
-    """Payload bytes of a segment, each completion of which gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
+    """Payload bytes of a segment, whose completion gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
 
     Default: "16384B". Accepted: from 256B to 1048576B.
     """
 
     initial_rate: BitRate | None = None
-    """Initial rate of a flow; if absent, the line's. Source: TIMELY §4.2 has the line's rate over the flows of the host
-    and one.
+    """Initial rate of a flow; if absent, the line's. Source: TIMELY §4.2 has the line's rate over the number of the
+    host's flows plus one.
 
     Accepted: from 1Mbps to 10Tbps.
     """
@@ -2839,13 +2809,13 @@ class Timely(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Swift(Table):
-    """Swift congestion control; windows are in packets. Source: Swift §3."""
+    """Swift: windows, in packets, by delays of fabric and hosts. Source: Swift §3."""
 
     kind: ClassVar[Literal["swift"]] = "swift"
 
     base_target: Duration | None = None
-    """Target of the fabric delay on a path without switches, before scaling. Source: csg-htsim (20 us); the paper has no
-    number.
+    """Target of the fabric's delay on a path without switches, before scaling. Source: csg-htsim (20 us); the paper has
+    no number.
 
     Default: "20us". Accepted: from 100ns to 10ms.
     """
@@ -2858,7 +2828,7 @@ class Swift(Table):
     """
 
     flow_scaling: Duration | None = None
-    """Largest addition to the target for small windows: more flows have smaller windows and need longer queues. Source:
+    """Largest addition to the target for small windows: many flows have small windows and need longer queues. Source:
     Swift §3.5 (flow-based scaling), csg-htsim (5 times `base_target`).
 
     Default: "100us". Accepted: from 0ps to 10ms.
@@ -2871,13 +2841,13 @@ class Swift(Table):
     """
 
     scaling_max: float | None = None
-    """fs_max_cwnd: window from which on nothing is added for small windows. Source: Swift §3.5, csg-htsim (100).
+    """fs_max_cwnd: window from which on `flow_scaling` adds nothing. Source: Swift §3.5, csg-htsim (100).
 
     Default: 100.0. Accepted: from 0.01 to 100000.
     """
 
     end_target: Duration | None = None
-    """Target of the endpoint delay: waiting of packets in the receiver, and of acknowledgments in the sender. Source:
+    """Target of the endpoints' delay: waits of packets in the receiver, and of acknowledgments in the sender. Source:
     Swift §3.2, which has no number.
 
     Default: "20us". Accepted: from 100ns to 10ms.
@@ -2906,7 +2876,7 @@ class Swift(Table):
     """Initial window of a flow [packets]; if absent, the path's bandwidth-delay product. Accepted: from 0.01 to 1000000."""
 
     reset_after: int | None = None
-    """RETX_RESET_THRESHOLD: number of consecutive timeouts after which the window is set to the smallest. Source: Swift
+    """RETX_RESET_THRESHOLD: number of timeouts in a row after which the window is set to the smallest. Source: Swift
     algorithm 1; csg-htsim (5).
 
     Default: 5. Accepted: from 1 to 100.
@@ -2926,13 +2896,13 @@ RoceControl: TypeAlias = (
 )
 """Congestion control of RoCEv2.
 
-- `none`: No congestion control: each queue pair sends at its rate, limited only by pauses.
-- `hpcc`: HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.
-- `powertcp`: PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3.
-- `theta_powertcp`: theta-PowerTCP: power, by delays. Source: PowerTCP §3.3.
-- `dcqcn`: DCQCN: rate reductions by notifications of marks. Source: DCQCN.
-- `timely`: TIMELY: rate by the gradient of the RTT. Source: TIMELY.
-- `swift`: Swift: windows by delays of fabric and hosts. Source: Swift.
+- `none`: No congestion control: each queue pair sends at its rate, limited by pauses alone.
+- `hpcc`: HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1.
+- `powertcp`: PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3, Algorithm 1; values: the simulations
+- `theta_powertcp`: theta-PowerTCP: power by delays, without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations
+- `dcqcn`: DCQCN: rate reductions by notifications of marks. Source: DCQCN §3.
+- `timely`: TIMELY: rate by the gradient of the RTT. Source: TIMELY §4.3.
+- `swift`: Swift: windows, in packets, by delays of fabric and hosts. Source: Swift §3.
 """
 
 
@@ -2954,7 +2924,7 @@ class GoBackN(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SelectiveRepeat(Table):
-    """Selective repeat: out-of-order packets are kept, and the sender retransmits the missing ones. Every packet carries an
+    """Selective repeat: out-of-order packets are kept, and only the missing ones retransmitted. Every packet carries an
     RETH. Source: IRN §3.1.
     """
 
@@ -2967,7 +2937,7 @@ class SelectiveRepeat(Table):
     """Timeout while many packets are outstanding. Source: IRN §4.1 (320 us). Default: "320us". Accepted: from 1us to 1s."""
 
     few: int | None = None
-    """Largest number of outstanding packets for which `rto_low` applies. Source: IRN §4.1 (3).
+    """Largest number of outstanding packets with which `rto_low` applies. Source: IRN §4.1 (3).
 
     Default: 3. Accepted: from 1 to 1000.
     """
@@ -2976,8 +2946,8 @@ class SelectiveRepeat(Table):
 RoceRecovery: TypeAlias = GoBackN | SelectiveRepeat | Mapping[str, Any] | Literal["go_back_n", "selective_repeat"]
 """Recovery from packet loss.
 
-- `go_back_n`: Go-back-N: packets behind a missing one are retransmitted.
-- `selective_repeat`: Selective repeat: packets behind a missing one are kept.
+- `go_back_n`: Go-back-N: out-of-order packets are dropped, and the sender starts again from the missing one. Source: IBTA
+- `selective_repeat`: Selective repeat: out-of-order packets are kept, and only the missing ones retransmitted. Every packet carries an
 """
 
 
@@ -2990,7 +2960,7 @@ class NoneRoceWindow(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BdpWindow(Table):
-    """Bandwidth-delay product: line rate times base RTT of the flow. Source: IRN §3.2 (BDP-FC)."""
+    """Bandwidth-delay product: line rate times the flow's base RTT. Source: IRN §3.2 (BDP-FC)."""
 
     kind: ClassVar[Literal["bdp"]] = "bdp"
 
@@ -3012,15 +2982,15 @@ RoceWindow: TypeAlias = NoneRoceWindow | BdpWindow | FixedRoceWindow | Mapping[s
 """Limit of a queue pair's outstanding bytes, in addition to congestion control.
 
 - `none`: No limit.
-- `bdp`: Bandwidth-delay product of the path.
+- `bdp`: Bandwidth-delay product: line rate times the flow's base RTT. Source: IRN §3.2 (BDP-FC).
 - `fixed`: Fixed number of bytes.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Roce(Table):
-    """RoCEv2: each flow is a reliable queue pair that writes to the memory of the peer (RDMA WRITE). Queue pairs
-    exist beforehand: nothing on the wire opens or closes them.
+    """RoCEv2: each flow is a reliable queue pair that writes to the peer's memory (RDMA WRITE). Queue pairs exist
+    beforehand: nothing on the wire opens or closes them.
     """
 
     kind: ClassVar[Literal["roce"]] = "roce"
@@ -3029,15 +2999,15 @@ class Roce(Table):
     """Congestion control of queue pairs. Default: { kind = "none" }."""
 
     mtu: int | None = None
-    """Path MTU, the payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the
-    largest that fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
+    """Path MTU, payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the
+    largest that fits the interface: 1024 with 1500 B, 4096 with 9000 B (iboe_get_mtu).
 
     Default: 1024. Accepted: from 256 to 4096.
     """
 
     message: Size | None = None
-    """Size of a message, a multiple of `mtu`: each write of an application is cut into such messages. If absent, one
-    message, of at most 2 GiB.
+    """Size of the messages into which each write of an application is cut, a multiple of `mtu`. If absent, one message
+    of at most 2 GiB.
 
     Accepted: from 256B to 2147483648B.
     """
@@ -3046,25 +3016,25 @@ class Roce(Table):
     """Recovery from packet loss. Default: { kind = "go_back_n", ack_timeout = 14 }."""
 
     retry_count: int | None = None
-    """Largest number of retransmissions of a packet, after which the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits);
-    7 is what Linux' perftest sets.
+    """Number of retransmissions of a packet after which the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits); 7 is
+    what Linux' perftest sets.
 
     Default: 7. Accepted: from 0 to 7.
     """
 
     ack_every: int | None = None
-    """Interval in packets at which the sender requests acknowledgments, besides at the end of each message. Selective
-    repeat, `window` and window-based congestion controls need 1.
+    """Number of packets per acknowledgment that the sender requests, besides one at the end of each message. Selective
+    repeat, `window` and congestion controls by window need 1.
 
     Default: 1. Accepted: from 1 to 4096.
     """
 
     window: RoceWindow | None = None
-    """Limit of outstanding bytes, in addition to congestion control. Default: { kind = "none" }."""
+    """Limit of outstanding bytes, besides congestion control. Default: { kind = "none" }."""
 
     burst: Size | None = None
-    """Burst of the rate limiter: payload bytes that leave back to back before a pause; if absent, a single packet. The
-    rate holds over burst and pause together.
+    """Burst of the rate limiter: payload bytes sent back to back before a pause; if absent, one packet. The rate holds
+    over burst and pause together.
 
     Accepted: from 256B to 1048576B.
     """
@@ -3104,10 +3074,10 @@ class ListedFlow(Table):
     """Size of the request that the destination sends first. Default: "0B"."""
 
     start: Duration | None = None
-    """Start, measured from the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start, from the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Ids of flows and names of entries that must be complete before the flow starts. Default: []."""
+    """Ids of flows, and names of entries, that must be complete before the flow starts. Default: []."""
 
     delay: Duration | None = None
     """Delay from the last of these completions to the start of the flow. Default: "0ps". Accepted: from 0ps to 864000s."""
@@ -3120,28 +3090,28 @@ class FlowList(Table):
     kind: ClassVar[Literal["flows"]] = "flows"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     flows: Sequence[ListedFlow | Mapping[str, Any]]
     """Flows of the list. Must be given."""
@@ -3156,28 +3126,28 @@ class Incast(Table):
     kind: ClassVar[Literal["incast"]] = "incast"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     receiver: str
     """Receiving host. Must be given."""
@@ -3189,7 +3159,7 @@ class Incast(Table):
     """
 
     count: int | None = None
-    """Number of senders, chosen from these at random once; if absent, all of them. Accepted: at least 1."""
+    """Number of senders, drawn from these once; if absent, all of them. Accepted: at least 1."""
 
     flows_per_sender: int | None = None
     """Number of flows of each sender in a round. Default: 1. Accepted: at least 1."""
@@ -3198,16 +3168,13 @@ class Incast(Table):
     """Bytes of each flow; give this or `total`. Accepted: at least 1B."""
 
     total: Size | None = None
-    """Total bytes of a round, divided among its flows; the first ones are a byte larger if it does not divide evenly.
-
-    Accepted: at least 1B.
-    """
+    """Total bytes of a round, divided among its flows; of a remainder the first flows get a byte each. Accepted: at least 1B."""
 
     request: Size | None = None
     """Size of the request that the receiver sends first for each flow. Default: "0B"."""
 
     jitter: Duration | None = None
-    """Upper bound of each flow's random delay after the beginning of its round (uniform).
+    """Upper bound of each flow's random delay after the start of its round (uniform).
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3216,7 +3183,7 @@ class Incast(Table):
     """Number of rounds. Default: 1. Accepted: at least 1."""
 
     interval: Duration | None = None
-    """Time between the starts of rounds, independent of their completion; several rounds need this or `gap`.
+    """Time from the start of a round to that of the next, complete or not; several rounds need this or `gap`.
 
     Accepted: from 1ps to 864000s.
     """
@@ -3240,43 +3207,43 @@ class Aggregate(Table):
 
 
 LoadOf: TypeAlias = Literal["host_links", "core"]
-"""Capacity of which `load` is a fraction. Load counts application bytes, as the generators of DCTCP, pFabric and HPCC
-do; headers come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
+"""Capacity of which `load` is a fraction. Load counts application bytes, as in DCTCP, pFabric and HPCC; headers come on
+top (0.6 in full segments of 1460 B takes 0.632 of a link).
 
-- `host_links`: The rates of the links of the entry's sources (clients, for queries), in one direction.
-- `core`: The rates of all links from ToRs into the fabric, in one direction; only bytes between racks count.
+- `host_links`: Rates of the links of the entry's sources (of queries: clients), in one direction.
+- `core`: Rates of all links from ToRs into the fabric, in one direction; only bytes between racks count.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QueryTraffic(Table):
-    """Queries and responses: clients ask at random instants, responders answer at once (partition–aggregate)."""
+    """Queries and responses (partition–aggregate): clients ask at random instants, responders answer at once."""
 
     kind: ClassVar[Literal["query"]] = "query"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     clients: Sequence[str] | None = None
     """Hosts that send queries: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
@@ -3289,7 +3256,7 @@ class QueryTraffic(Table):
     """
 
     fanout: int | None = None
-    """Number of responders that answer a query, drawn anew each time; if absent, all of them. Accepted: at least 1."""
+    """Number of responders to a query, drawn anew for each; if absent, all of them. Accepted: at least 1."""
 
     size: Size | None = None
     """Size of each response; give this or `total`. Accepted: at least 1B."""
@@ -3304,22 +3271,22 @@ class QueryTraffic(Table):
     """Upper bound of each response's random delay after the query (uniform). Default: "0ps". Accepted: from 0ps to 864000s."""
 
     aggregate: Aggregate | Mapping[str, Any] | None = None
-    """Result that the client sends on when all responses have arrived; the query is complete when the result is."""
+    """Result that the client sends on after the last response; the query is complete when the result is."""
 
     load: float | None = None
-    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`. Accepted: from 0 to 100."""
+    """Offered load as a fraction of the capacity `load_of`; give this or `per_second`. Accepted: from 0 to 100."""
 
     load_of: LoadOf | None = None
     """Capacity of which `load` is a fraction. Default: "host_links"."""
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, divided equally among them. Accepted: from 0 to 1000000000000."""
+    """Arrivals per second of the whole entry, divided equally among its hosts. Accepted: from 0 to 1000000000000."""
 
     stop: Instant | None = None
-    """End of the arrivals: none at or after this instant; the end of the run if absent. Accepted: from 0ps to 864000s."""
+    """End of arrivals: none at or after this instant; if absent, the end of the run. Accepted: from 0ps to 864000s."""
 
     count: int | None = None
-    """Largest number of arrivals; unbounded if absent. Accepted: at least 1."""
+    """Largest number of arrivals; if absent, no limit. Accepted: at least 1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3360,7 +3327,7 @@ class StorageSizes(Table):
 Probability: TypeAlias = Literal["auto", "fraction", "percent"]
 """Notation of probabilities in a distribution file.
 
-- `auto`: Decided by the last line, which is 1 or 100; the choice is reported.
+- `auto`: By the last line, which is 1 or 100; the choice is reported.
 - `fraction`: Probabilities from 0 to 1.
 - `percent`: Probabilities from 0 to 100.
 """
@@ -3368,9 +3335,9 @@ Probability: TypeAlias = Literal["auto", "fraction", "percent"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SizeFile(Table):
-    """A distribution from a file: a line per point, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a
-    comma, linear between points; `#` starts a comment and one heading line is allowed. Reads the files of HPCC and
-    Alibaba (percent), pFabric (three columns, packets: `unit = "1460B"`) and this project's own.
+    """Distribution from a file: one point a line, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a
+    comma; linear between points. `#` starts a comment, one heading line is allowed. Reads files of HPCC and Alibaba
+    (percent), pFabric (three columns, packets: `unit = "1460B"`) and our own.
     """
 
     kind: ClassVar[Literal["file"]] = "file"
@@ -3438,7 +3405,7 @@ Sizes: TypeAlias = (
 - `enterprise`: Enterprise, CONGA (SIGCOMM 2014).
 - `hadoop`: Hadoop, Facebook (SIGCOMM 2015), as used by HPCC (SIGCOMM 2019).
 - `storage`: Distributed storage, Alibaba 2019, published with HPCC (SIGCOMM 2019).
-- `file`: A distribution from a file.
+- `file`: Distribution from a file.
 - `fixed`: All flows of equal size.
 - `uniform`: Uniform distribution between two sizes.
 - `exponential`: Exponential distribution.
@@ -3452,28 +3419,28 @@ class PoissonTraffic(Table):
     kind: ClassVar[Literal["poisson"]] = "poisson"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     sources: Sequence[str] | None = None
     """Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
@@ -3485,28 +3452,25 @@ class PoissonTraffic(Table):
     """Distribution of flow sizes: a published one by name, a file, or a parametric one. Must be given."""
 
     intra_rack: float | None = None
-    """Probability that source and destination share a rack; if absent, destinations are drawn regardless of racks.
-
-    Accepted: from 0 to 1.
-    """
+    """Probability that the destination is in the source's rack; if absent, racks do not matter. Accepted: from 0 to 1."""
 
     request: Size | None = None
     """Size of the request that the destination sends first. Default: "0B"."""
 
     load: float | None = None
-    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`. Accepted: from 0 to 100."""
+    """Offered load as a fraction of the capacity `load_of`; give this or `per_second`. Accepted: from 0 to 100."""
 
     load_of: LoadOf | None = None
     """Capacity of which `load` is a fraction. Default: "host_links"."""
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, divided equally among them. Accepted: from 0 to 1000000000000."""
+    """Arrivals per second of the whole entry, divided equally among its hosts. Accepted: from 0 to 1000000000000."""
 
     stop: Instant | None = None
-    """End of the arrivals: none at or after this instant; the end of the run if absent. Accepted: from 0ps to 864000s."""
+    """End of arrivals: none at or after this instant; if absent, the end of the run. Accepted: from 0ps to 864000s."""
 
     count: int | None = None
-    """Largest number of arrivals; unbounded if absent. Accepted: at least 1."""
+    """Largest number of arrivals; if absent, no limit. Accepted: at least 1."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3516,28 +3480,28 @@ class Permutation(Table):
     kind: ClassVar[Literal["permutation"]] = "permutation"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     hosts: Sequence[str] | None = None
     """Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
@@ -3555,34 +3519,34 @@ class Permutation(Table):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AllToAll(Table):
     """All-to-all: each host sends a flow to each other host. In round r (from 1) host i sends to host i + r, modulo the
-    number of hosts, so that each round is a permutation.
+    number of hosts: each round is a permutation.
     """
 
     kind: ClassVar[Literal["all_to_all"]] = "all_to_all"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     hosts: Sequence[str] | None = None
     """Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
@@ -3594,10 +3558,13 @@ class AllToAll(Table):
     """Size of the request that the destination sends first. Default: "0B"."""
 
     stagger: Duration | None = None
-    """Time between the starts of rounds; zero: all flows start together. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Time from the start of a round to that of the next; zero: all flows start together.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
 
     jitter: Duration | None = None
-    """Upper bound of each flow's random delay after the beginning of its round (uniform).
+    """Upper bound of each flow's random delay after the start of its round (uniform).
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3610,28 +3577,28 @@ class HotSpot(Table):
     kind: ClassVar[Literal["hot_spot"]] = "hot_spot"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     sources: Sequence[str] | None = None
     """Sending hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes. Default: ["all"]."""
@@ -3646,14 +3613,14 @@ class HotSpot(Table):
     """Hot hosts, in the form of `sources`; if absent, chosen at random."""
 
     hot_hosts: float | None = None
-    """Number of hot hosts as a fraction of the destinations, at least one, if they are chosen at random.
-    Source: RCM §4, fig. 8.
+    """Number of hot hosts as a fraction of the destinations (one at least), if they are chosen at random. Source: RCM
+    §4, fig. 8.
 
     Default: 0.125. Accepted: from 0 to 1.
     """
 
     fraction: float | None = None
-    """Probability that a flow goes to a hot host; other flows go uniformly to all destinations, hot ones included.
+    """Probability that a flow goes to a hot host; the others go uniformly to all destinations, hot ones included.
     Source: RCM §4, fig. 8.
 
     Default: 0.15. Accepted: from 0 to 1.
@@ -3666,36 +3633,36 @@ class HotSpot(Table):
     """Size of the request that the destination sends first. Default: "0B"."""
 
     load: float | None = None
-    """Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`. Accepted: from 0 to 100."""
+    """Offered load as a fraction of the capacity `load_of`; give this or `per_second`. Accepted: from 0 to 100."""
 
     load_of: LoadOf | None = None
     """Capacity of which `load` is a fraction. Default: "host_links"."""
 
     per_second: float | None = None
-    """Arrivals per second of all hosts of the entry together, divided equally among them. Accepted: from 0 to 1000000000000."""
+    """Arrivals per second of the whole entry, divided equally among its hosts. Accepted: from 0 to 1000000000000."""
 
     stop: Instant | None = None
-    """End of the arrivals: none at or after this instant; the end of the run if absent. Accepted: from 0ps to 864000s."""
+    """End of arrivals: none at or after this instant; if absent, the end of the run. Accepted: from 0ps to 864000s."""
 
     count: int | None = None
-    """Largest number of arrivals; unbounded if absent. Accepted: at least 1."""
+    """Largest number of arrivals; if absent, no limit. Accepted: at least 1."""
 
 
 RankOrder: TypeAlias = Literal["listed", "by_rack", "shuffled"]
 """Assignment of hosts to ranks.
 
-- `listed`: Ranks in the order of `ranks`; within a pattern, in the order of the topology.
-- `by_rack`: Ranks ordered by rack, within a rack as listed.
-- `shuffled`: Ranks in a random order, drawn by the seed.
+- `listed`: Order of `ranks`; within a pattern, of the topology.
+- `by_rack`: Order of racks, within a rack as listed.
+- `shuffled`: Random order, drawn by the seed.
 """
 
 
 AllReduceAlgorithm: TypeAlias = Literal["ring", "tree", "double_tree"]
 """Algorithm of an all-reduce.
 
-- `ring`: Reduce-scatter, then all-gather around a ring: 2(n − 1) steps of 1/n of the bytes. Source: PATARASUK §3.
-- `tree`: Up an in-order binary tree to its root, and down again; all bytes cross each edge twice.
-- `double_tree`: Two trees with half of the bytes each; a rank that has children in one is a leaf in the other. Source:
+- `ring`: Ring: reduce-scatter, then all-gather, in 2(n − 1) steps of 1/n of the bytes. Source: PATARASUK §3.
+- `tree`: Tree: up an in-order binary tree to its root, and down again; all bytes cross each edge twice.
+- `double_tree`: Two trees with half of the bytes each; a rank with children in one is a leaf in the other. Source: SANDERS-TREES.
 """
 
 
@@ -3706,8 +3673,8 @@ class AllReduce(Table):
     kind: ClassVar[Literal["all_reduce"]] = "all_reduce"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
-    an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: all that is reduced, gathered, scattered or sent,
+    the rank's own share included. Of a remainder the first parts get a byte each.
 
     Must be given. Accepted: at least 1B.
     """
@@ -3716,33 +3683,33 @@ class AllReduce(Table):
     """Algorithm of the all-reduce. Default: "ring"."""
 
     message: Size | None = None
-    """Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
-    per step if absent.
+    """Largest message: a step's data is cut into messages of at most this size, each forwarded once it has arrived. If
+    absent, one per step.
 
     Accepted: at least 64B.
     """
 
     channels: int | None = None
-    """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
+    """Parallel connections from rank to rank, with equal shares of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Ranks in a group, which performs the operation by itself. All ranks if absent. Accepted: at least 2."""
+    """Number of ranks in a group, which performs the operation by itself. If absent, all ranks. Accepted: at least 2."""
 
     stride: int | None = None
-    """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
+    """Distance of consecutive ranks of a group; 1: groups of neighbours. Default: 1. Accepted: at least 1."""
 
     compute: Duration | None = None
     """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
-    """Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
+    """Upper bound of an extra computation time, uniform in [0, `jitter`), drawn for each rank and iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
-    a connection.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded; one after
+    the other on a connection.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3755,40 +3722,40 @@ class AllGather(Table):
     kind: ClassVar[Literal["all_gather"]] = "all_gather"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
-    an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: all that is reduced, gathered, scattered or sent,
+    the rank's own share included. Of a remainder the first parts get a byte each.
 
     Must be given. Accepted: at least 1B.
     """
 
     message: Size | None = None
-    """Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
-    per step if absent.
+    """Largest message: a step's data is cut into messages of at most this size, each forwarded once it has arrived. If
+    absent, one per step.
 
     Accepted: at least 64B.
     """
 
     channels: int | None = None
-    """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
+    """Parallel connections from rank to rank, with equal shares of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Ranks in a group, which performs the operation by itself. All ranks if absent. Accepted: at least 2."""
+    """Number of ranks in a group, which performs the operation by itself. If absent, all ranks. Accepted: at least 2."""
 
     stride: int | None = None
-    """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
+    """Distance of consecutive ranks of a group; 1: groups of neighbours. Default: 1. Accepted: at least 1."""
 
     compute: Duration | None = None
     """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
-    """Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
+    """Upper bound of an extra computation time, uniform in [0, `jitter`), drawn for each rank and iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
-    a connection.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded; one after
+    the other on a connection.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3801,40 +3768,40 @@ class ReduceScatter(Table):
     kind: ClassVar[Literal["reduce_scatter"]] = "reduce_scatter"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
-    an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: all that is reduced, gathered, scattered or sent,
+    the rank's own share included. Of a remainder the first parts get a byte each.
 
     Must be given. Accepted: at least 1B.
     """
 
     message: Size | None = None
-    """Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
-    per step if absent.
+    """Largest message: a step's data is cut into messages of at most this size, each forwarded once it has arrived. If
+    absent, one per step.
 
     Accepted: at least 64B.
     """
 
     channels: int | None = None
-    """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
+    """Parallel connections from rank to rank, with equal shares of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Ranks in a group, which performs the operation by itself. All ranks if absent. Accepted: at least 2."""
+    """Number of ranks in a group, which performs the operation by itself. If absent, all ranks. Accepted: at least 2."""
 
     stride: int | None = None
-    """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
+    """Distance of consecutive ranks of a group; 1: groups of neighbours. Default: 1. Accepted: at least 1."""
 
     compute: Duration | None = None
     """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
-    """Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
+    """Upper bound of an extra computation time, uniform in [0, `jitter`), drawn for each rank and iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
-    a connection.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded; one after
+    the other on a connection.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3842,15 +3809,13 @@ class ReduceScatter(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Exchange(Table):
-    """All-to-all: every rank sends each other rank its share; in step i a rank sends to rank + i, modulo the ranks of the
-    group.
-    """
+    """All-to-all: every rank sends each other rank its share; in step i to rank + i, modulo the ranks of the group."""
 
     kind: ClassVar[Literal["all_to_all"]] = "all_to_all"
 
     size: Size
-    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
-    an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
+    """Bytes of each rank's buffer, as nccl-tests counts them: all that is reduced, gathered, scattered or sent,
+    the rank's own share included. Of a remainder the first parts get a byte each.
 
     Must be given. Accepted: at least 1B.
     """
@@ -3863,33 +3828,33 @@ class Exchange(Table):
     """
 
     concurrent: int | None = None
-    """Largest number of peers at once: a further step begins when the data sent in one of the current steps is
-    acknowledged. All at once if absent.
+    """Largest number of peers at once: a further step begins when the data sent in a current one is acknowledged. If
+    absent, all at once.
 
     Accepted: at least 1.
     """
 
     channels: int | None = None
-    """Parallel connections from rank to rank, each with an equal share of the bytes. Default: 1. Accepted: from 1 to 64."""
+    """Parallel connections from rank to rank, with equal shares of the bytes. Default: 1. Accepted: from 1 to 64."""
 
     group: int | None = None
-    """Ranks in a group, which performs the operation by itself. All ranks if absent. Accepted: at least 2."""
+    """Number of ranks in a group, which performs the operation by itself. If absent, all ranks. Accepted: at least 2."""
 
     stride: int | None = None
-    """Distance between consecutive ranks of a group: 1 makes groups of neighbours. Default: 1. Accepted: at least 1."""
+    """Distance of consecutive ranks of a group; 1: groups of neighbours. Default: 1. Accepted: at least 1."""
 
     compute: Duration | None = None
     """Computation time of each rank before it enters the operation. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     jitter: Duration | None = None
-    """Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
+    """Upper bound of an extra computation time, uniform in [0, `jitter`), drawn for each rank and iteration.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     work: Duration | None = None
-    """Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
-    a connection.
+    """Processing time of each received message (reduction or copy) before it counts and is forwarded; one after
+    the other on a connection.
 
     Default: "0ps". Accepted: from 0ps to 864000s.
     """
@@ -3898,48 +3863,47 @@ class Exchange(Table):
 Operation: TypeAlias = AllReduce | AllGather | ReduceScatter | Exchange | Mapping[str, Any]
 """A collective operation.
 
-- `all_reduce`: Every rank gets the sum of all buffers.
-- `all_gather`: Every rank gets the shares of all ranks.
-- `reduce_scatter`: Every rank gets its share of the sum of all buffers.
-- `all_to_all`: Every rank sends a share to each other rank.
+- `all_reduce`: All-reduce: every rank gets the sum of all ranks' buffers.
+- `all_gather`: All-gather around a ring: every rank gets the shares of all ranks.
+- `reduce_scatter`: Reduce-scatter around a ring: every rank gets its share of the sum of all ranks' buffers.
+- `all_to_all`: All-to-all: every rank sends each other rank its share; in step i to rank + i, modulo the ranks of the group.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Collective(Table):
-    """A training job: ranks perform collective operations in a loop, over connections that stay open. A rank enters the next
-    operation when it has finished the previous one, independently of the others.
+    """Training job: ranks perform collective operations in a loop, over connections that stay open. A rank enters the next
+    operation when it has itself finished the previous one.
     """
 
     kind: ClassVar[Literal["collective"]] = "collective"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     ranks: Sequence[str] | None = None
-    """Hosts of the job, one rank each: `all`, `rack:N`, a host, `FIRST..LAST`, each host once; `!` before any of these
-    excludes.
+    """Hosts of the job, each once, one rank each: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
 
     Default: ["all"].
     """
@@ -3948,7 +3912,7 @@ class Collective(Table):
     """Assignment of the hosts to ranks. Default: "listed"."""
 
     operations: Sequence[Operation]
-    """Operations that a rank performs in each iteration, in sequence. Must be given."""
+    """Operations of each iteration, in sequence. Must be given."""
 
     iterations: int | None = None
     """Number of iterations. Default: 1. Accepted: from 1 to 10000000."""
@@ -3958,7 +3922,7 @@ RateCounts: TypeAlias = Literal["payload", "wire"]
 """Bytes that a datagram source's rate counts.
 
 - `payload`: Application bytes only. Source: ns-3 `OnOffApplication::DataRate`.
-- `wire`: Every byte that occupies the link: headers, preamble and gap too, so that the link's rate fills the link.
+- `wire`: Every byte on the wire: headers, preamble and gap, too, so that the link's rate fills the link.
 """
 
 
@@ -3969,28 +3933,28 @@ class Cbr(Table):
     kind: ClassVar[Literal["cbr"]] = "cbr"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     src: str
     """Sending host. Must be given."""
@@ -4005,17 +3969,17 @@ class Cbr(Table):
     """Bytes that `rate` counts. Default: "payload"."""
 
     packet: Size | None = None
-    """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
+    """Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
     fill a frame (RFC 8200, 40 B).
 
     Default: "1472B". Accepted: from 1B to 65507B.
     """
 
     size: Size | None = None
-    """Total application bytes; if absent, the source sends until `stop`. Accepted: at least 1B."""
+    """Application bytes in total; if absent, the source sends until `stop`. Accepted: at least 1B."""
 
     stop: Instant | None = None
-    """End of the source: no datagram leaves at or after this instant; the end of the run if absent.
+    """End of the source: no datagram leaves at or after this instant; if absent, the end of the run.
 
     Accepted: from 0ps to 864000s.
     """
@@ -4028,28 +3992,28 @@ class OnOff(Table):
     kind: ClassVar[Literal["on_off"]] = "on_off"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     src: str
     """Sending host. Must be given."""
@@ -4070,20 +4034,20 @@ class OnOff(Table):
     """Length of off periods, or their mean. Must be given. Accepted: from 100ns to 864000s."""
 
     exponential: bool | None = None
-    """Exponentially distributed lengths of the periods; if false, constant ones. Default: false."""
+    """Exponentially distributed periods; if false, constant ones. Default: false."""
 
     packet: Size | None = None
-    """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
+    """Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
     fill a frame (RFC 8200, 40 B).
 
     Default: "1472B". Accepted: from 1B to 65507B.
     """
 
     size: Size | None = None
-    """Total application bytes; if absent, the source sends until `stop`. Accepted: at least 1B."""
+    """Application bytes in total; if absent, the source sends until `stop`. Accepted: at least 1B."""
 
     stop: Instant | None = None
-    """End of the source: no datagram leaves at or after this instant; the end of the run if absent.
+    """End of the source: no datagram leaves at or after this instant; if absent, the end of the run.
 
     Accepted: from 0ps to 864000s.
     """
@@ -4105,11 +4069,10 @@ class CsvFlows(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HpccFlows(Table):
-    """Flows from HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the
-    start in seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no
-    host's name is a number. `dport` is not used: ports are drawn by the hosts.
-    Source: HPCC (the simulator published with it, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which
-    starts at 2 s).
+    """Flows from HPCC's `flow.txt`: the number of flows N, then N lines `src dst pg dport size start`, the start in
+    seconds. The rest is ignored, as by HPCC. Hosts are given by name, or by position where no name is a number. `dport`
+    is ignored: hosts draw their ports. Source: HPCC (the simulator published with it, `simulation/mix/flow.txt`, and
+    `traffic_gen/traffic_gen.py`, which starts at 2 s).
     """
 
     kind: ClassVar[Literal["hpcc_flow"]] = "hpcc_flow"
@@ -4118,10 +4081,10 @@ class HpccFlows(Table):
     """Path of the file, relative to the scenario's folder. Must be given."""
 
     origin: Instant | None = None
-    """Time in the file that corresponds to the beginning of the entry (2 s in files made by `traffic_gen.py`). Default: "0ps"."""
+    """Time in the file at which the entry starts (2 s in files made by `traffic_gen.py`). Default: "0ps"."""
 
     pg_as_class: bool | None = None
-    """Traffic class from the file: true takes the priority group `pg`, false the entry's class. Default: false."""
+    """Traffic class: true takes the file's priority group `pg`, false the entry's class. Default: false."""
 
 
 TimeUnit: TypeAlias = Literal["ps", "ns", "us", "ms", "s"]
@@ -4139,11 +4102,10 @@ TimeUnit: TypeAlias = Literal["ps", "ns", "us", "ms", "s"]
 class HtsimMatrix(Table):
     """Flows from htsim's connection matrix: `Nodes N`, `Connections M`, `Triggers T`, then lines `src->dst [id I] start
     T|trigger X size S [send_done_trigger X] [recv_done_trigger X] [prio P]` and `trigger id X oneshot|multishot|barrier
-    [count C]`. A trigger becomes a dependency: `oneshot` releases its flows on its one activation, `barrier` on the last
-    of C, `multishot` one flow per activation, in file order.
-    Source: csg-htsim, `sim/datacenter/connection_matrix.cpp` and `sim/trigger.cpp`.
-    Deviation: "send done" and "receive done" are both the completion of the flow; `prio` is ignored, and said so;
-    size 0 (a flow without end) and `failure` lines are refused.
+    [count C]`. Triggers become dependencies: `oneshot` releases its flows on its one activation, `barrier` on the last
+    of C, `multishot` one flow per activation, in file order. Source: csg-htsim, `sim/datacenter/connection_matrix.cpp`
+    and `sim/trigger.cpp`. Deviation: "send done" and "receive done" are both the completion of the flow; `prio` is
+    ignored, and said so; size 0 (a flow without end) and `failure` lines are refused.
     """
 
     kind: ClassVar[Literal["htsim_cm"]] = "htsim_cm"
@@ -4152,7 +4114,7 @@ class HtsimMatrix(Table):
     """Path of the file, relative to the scenario's folder. Must be given."""
 
     time_unit: TimeUnit
-    """Unit of start times in the file. There is no default: htsim reads picoseconds, but writes microseconds. Must be given."""
+    """Unit of start times in the file. No default: htsim reads picoseconds, but writes microseconds. Must be given."""
 
 
 FlowFile: TypeAlias = CsvFlows | HpccFlows | HtsimMatrix | Mapping[str, Any]
@@ -4171,28 +4133,28 @@ class ImportedFlows(Table):
     kind: ClassVar[Literal["file"]] = "file"
 
     name: str | None = None
-    """Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-    random streams: a named entry keeps them when entries are added or moved.
+    """Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+    the entry's random streams: a named entry keeps them when others are added or moved.
     """
 
     transport: str | None = None
-    """Name of the transport; if absent, the scenario's first one."""
+    """Name of the transport; if absent, the scenario's `transport`."""
 
     class_: int | None = None
     """Traffic class. Source: IEEE 802.1Q, eight priority code points. Default: 0. Accepted: from 0 to 7."""
 
     start: Instant | None = None
-    """Start time of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     after: Sequence[str] | None = None
-    """Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-    flows are.
+    """Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+    its flows are.
 
     Default: [].
     """
 
     delay: Duration | None = None
-    """Delay from the last of these completions to the beginning of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
+    """Delay from the last of these completions to the start of the entry. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     format: FlowFile
     """Format and path of the file. Must be given."""
@@ -4216,15 +4178,15 @@ Entry: TypeAlias = (
 """One source of traffic: its flows, their time, and their transport.
 
 - `flows`: Flows listed one by one.
-- `incast`: Many senders answer one receiver simultaneously.
-- `query`: Queries and their responses at random instants (partition–aggregate).
-- `poisson`: Background flows at random instants.
-- `permutation`: Each host sends one flow and receives one.
-- `all_to_all`: Each host sends to each other host.
-- `hot_spot`: Background flows, part of which goes to a few hot hosts.
+- `incast`: Incast: many senders answer one receiver, simultaneously or within `jitter`, once or repeatedly. Each round
+- `query`: Queries and responses (partition–aggregate): clients ask at random instants, responders answer at once.
+- `poisson`: Poisson background traffic: each source starts flows at random instants, to destinations drawn uniformly.
+- `permutation`: Permutation: each host sends one flow and receives one, never its own; drawn uniformly among all such
+- `all_to_all`: All-to-all: each host sends a flow to each other host. In round r (from 1) host i sends to host i + r, modulo the
+- `hot_spot`: Hot spot: Poisson traffic of which a fraction goes to a few hot hosts.
 - `collective`: Collective operations of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
-- `cbr`: Datagrams at a constant rate.
-- `on_off`: Datagrams in bursts.
+- `cbr`: Datagrams at a constant rate, without any congestion control.
+- `on_off`: Datagrams at a constant rate during on periods, none during off periods; the first period is on.
 - `file`: Flows from a file.
 """
 
@@ -4236,19 +4198,16 @@ class Down(Table):
     kind: ClassVar[Literal["down"]] = "down"
 
     links: Sequence[str]
-    """Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything. Must be given."""
+    """Links, by name of a port (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything. Must be given."""
 
     start: Instant | None = None
     """Start of the event. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     end: Instant | None = None
-    """End of the event, from which on the links work as before; if absent, it lasts until the run ends.
-
-    Accepted: from 0ps to 864000s.
-    """
+    """End of the event, after which the links work as before; if absent, the end of the run. Accepted: from 0ps to 864000s."""
 
     every: Duration | None = None
-    """Period of a flap: the links fail again after each period, for as long as the first time. If absent, they fail once.
+    """Period of a flap: after each, the links fail again for as long as the first time. If absent, they fail once.
 
     Accepted: from 1ns to 1000s.
     """
@@ -4262,26 +4221,23 @@ class Down(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BitErrors(Table):
-    """Links with bit errors from `start` to `end`: a frame arrives intact with probability (1 − rate)^bits, and is discarded else, as
-    its check sequence is wrong. Source: IEEE 802.3 §3.4 (the receiver discards it).
+    """Links with bit errors from `start` to `end`: a frame arrives intact with probability (1 − rate)^bits; otherwise it is
+    discarded, as its check sequence is wrong. Source: IEEE 802.3 §3.4 (the receiver discards it).
     """
 
     kind: ClassVar[Literal["bit_errors"]] = "bit_errors"
 
     links: Sequence[str]
-    """Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything. Must be given."""
+    """Links, by name of a port (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything. Must be given."""
 
     start: Instant | None = None
     """Start of the event. Default: "0ps". Accepted: from 0ps to 864000s."""
 
     end: Instant | None = None
-    """End of the event, from which on the links work as before; if absent, it lasts until the run ends.
-
-    Accepted: from 0ps to 864000s.
-    """
+    """End of the event, after which the links work as before; if absent, the end of the run. Accepted: from 0ps to 864000s."""
 
     rate: float
-    """Bit error rate: probability that a bit of a frame is wrong, each by itself. Source: IEEE 802.3 allows 10⁻¹² at most on links
+    """Bit error rate: probability that a bit is wrong, each by itself. Source: IEEE 802.3 allows 10⁻¹² at most on links
     of 10 Gb/s (§52.1).
 
     Must be given. Accepted: above 0, at most 0.01.
@@ -4289,26 +4245,26 @@ class BitErrors(Table):
 
 
 LinkEvent: TypeAlias = Down | BitErrors | Mapping[str, Any]
-"""Event of links: a failure, a flap, or a time with bit errors. See docs/failures.md.
+"""Event of links: failure, flap, or bit errors. See docs/failures.md.
 
-- `down`: The links are down, in both directions, whichever is named: a cut cable.
-- `bit_errors`: Frames arrive with bit errors over the links, in the direction that is named: a dirty connector.
+- `down`: Links are down in both directions, whichever is named: a cut cable.
+- `bit_errors`: Frames over the links have bit errors, in the direction that is named: a dirty connector.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Failover(Table):
-    """Reaction of the network to links that fail and come back. See docs/failures.md."""
+    """Reaction to links that fail and come back. See docs/failures.md."""
 
     detect: Duration | None = None
-    """Detection time: from a link's failure, or recovery, until both of its ends know, each by itself; a shorter change is not
+    """Detection time: from a link's failure or recovery until its ends know, each by itself; a shorter change is not
     noticed. The default is ours: hardware takes microseconds, interrupts and polls milliseconds.
 
     Default: "100us". Accepted: from 0ps to 1000s.
     """
 
     converge: Duration | None = None
-    """Convergence time: from the detection until all switches forward by shortest paths over the remaining links. Source:
+    """Convergence time: from detection until all switches forward by shortest paths over the remaining links. Source:
     Quagga (200 ms, the initial delay in the example of `timers throttle spf`).
 
     Default: "200ms". Accepted: from 0ps to 1000s.
@@ -4324,7 +4280,7 @@ class AllKeep(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KeepLast(Table):
-    """A ring buffer of records for each watched port, written when the run ends."""
+    """Latest records of each watched port, in a ring that is written when the run ends."""
 
     kind: ClassVar[Literal["last"]] = "last"
 
@@ -4334,7 +4290,7 @@ class KeepLast(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class KeepAround(Table):
-    """A trigger for each watched port: fires when a packet finds more than `above` in the queue, where the previous packet
+    """Records around a trigger of each watched port: a packet finds more than `above` in the queue, where the previous one
     did not.
     """
 
@@ -4350,30 +4306,27 @@ class KeepAround(Table):
     """Time after the trigger of which records are kept. Default: "500us". Accepted: from 0ps to 1000s."""
 
     records: int | None = None
-    """Largest number of records before the trigger that a port remembers. Default: 65536. Accepted: from 1 to 100000000."""
+    """Largest number of records that a port remembers before the trigger. Default: 65536. Accepted: from 1 to 100000000."""
 
 
 Keep: TypeAlias = AllKeep | KeepLast | KeepAround | Mapping[str, Any] | Literal["all", "last"]
 """Rule that selects the records of watched ports to be kept.
 
 - `all`: All records.
-- `last`: Latest records of each port, in a ring.
-- `around`: Records around each upward crossing of a threshold.
+- `last`: Latest records of each watched port, in a ring that is written when the run ends.
+- `around`: Records around a trigger of each watched port: a packet finds more than `above` in the queue, where the previous
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Registers(Table):
-    """Telemetry registers, in which watched ports keep time and queue length. Source: S-ECN §II-C."""
+    """Registers in which watched ports keep time and queue length. Source: S-ECN §II-C."""
 
     tick: Duration | None = None
-    """Step of the time register, which has 32 bits and wraps around after 2^32 ticks.
-
-    Default: "800ns". Accepted: from 1ns to 1ms.
-    """
+    """Step of the time register, which wraps around after 2^32 ticks (32 bits). Default: "800ns". Accepted: from 1ns to 1ms."""
 
     unit: Size | None = None
-    """Step of the queue-length register, which has 16 bits: queues of 65535 units and more read alike.
+    """Step of the queue register: queues of 65535 units and more read alike (16 bits).
 
     Default: "8B". Accepted: from 1B to 65536B.
     """
@@ -4381,22 +4334,20 @@ class Registers(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CaptureFrames(Table):
-    """Capture of frames at the NICs of hosts, in both directions, and on links behind switches, byte for byte. Source:
-    pcapng.
-    """
+    """Capture of frames at NICs, in both directions, and on links behind switches, byte for byte. Source: pcapng."""
 
     hosts: Sequence[str] | None = None
-    """Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything. Default: []."""
+    """Hosts whose NICs are captured, by name, `*` stands for anything. Default: []."""
 
     links: Sequence[str] | None = None
-    """Switch ports whose links are captured, as frames leave: names as in the results (`leaf0->spine1`), `*` stands for
-    anything. Headers that switches insert for each other are visible there.
+    """Switch ports whose links are captured, as frames leave, by name, `*` stands for anything. Headers that switches
+    insert for each other are visible there.
 
     Default: [].
     """
 
     snap: Size | None = None
-    """Largest number of bytes kept of each frame; if absent, all. 94 B hold all headers, with IPv6 114 B; stamps are at
+    """Largest number of bytes kept of a frame; if absent, all. 94 B hold all headers, with IPv6 114 B; stamps are at
     the end of the frame.
 
     Accepted: from 64B to 65535B.
@@ -4405,73 +4356,65 @@ class CaptureFrames(Table):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Telemetry(Table):
-    """Telemetry: tables in the result folder besides flows and totals. docs/results.md describes the tables."""
+    """Telemetry: tables in the result folder besides flows and totals. See docs/results.md."""
 
     sample: DurationOrOff | None = None
-    """Period of the samples in `ports.parquet`; "off": no such table. Default: "100us"."""
+    """Period of samples in `ports.parquet`; "off": no such table. Default: "100us"."""
 
     queues: Sequence[str] | None = None
-    """Switch ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
-    stands for anything.
-
-    Default: [].
-    """
+    """Switch ports whose packets are recorded one by one in `queues.parquet`, by name, `*` stands for anything. Default: []."""
 
     hosts: Sequence[str] | None = None
-    """Followed flows, for `fanin explain`: their senders' state is recorded in `hosts.parquet`, their packets in `segments.parquet`
-    and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to them), ids and numbers of flows; `*` stands for
-    anything. See docs/explain.md.
+    """Followed flows, for `fanin explain`: their senders' state in `hosts.parquet`, their packets in `segments.parquet`
+    and `hops.parquet`. Given by traffic entry, host (all flows from or to it), or a flow's id or number; `*` stands
+    for anything. See docs/explain.md.
 
     Default: [].
     """
 
     messages: Sequence[str] | None = None
-    """Flows whose messages alone are recorded, in `messages.parquet`: when each was written, sent, delivered and acknowledged. Named
-    as in `hosts`, whose flows are recorded in any case.
+    """Flows of which only messages are recorded, in `messages.parquet`: when each was written, sent, delivered and
+    acknowledged. Given as in `hosts`, whose flows' messages are recorded in any case.
 
     Default: [].
     """
 
     keep: Keep | None = None
-    """Rule that selects the records of `queues` to be kept. Default: { kind = "all" }."""
+    """Records of `queues` that are kept. Default: { kind = "all" }."""
 
     registers: Registers | Mapping[str, Any] | None = None
-    """Stamps, by which a real switch would report queues: watched ports write one into each packet, receivers read it into
-    `stamps.parquet`. If present, hosts leave room for 8 B in every frame: full segments carry 8 B less, other frames are 8 B
-    longer. See docs/telemetry.md.
+    """Stamps, as a real switch would report queues: watched ports write one into each packet, receivers read it into
+    `stamps.parquet`. If present, full segments carry 8 B less, other frames are 8 B longer. See docs/telemetry.md.
     """
 
     capture: CaptureFrames | Mapping[str, Any] | None = None
-    """Capture in `packets.pcapng`: frames as tcpdump would record them at the NICs of hosts, and as a tap would behind
-    switch ports. If absent, none. See docs/wire.md.
+    """Capture in `packets.pcapng`: frames as tcpdump would record them at NICs, and a tap behind switch ports. If
+    absent, none. See docs/wire.md.
     """
 
     drops: bool | None = None
-    """Table of drops: `drops.parquet` lists each dropped packet. Default: true."""
+    """Table of dropped packets, `drops.parquet`. Default: true."""
 
 
 Ties: TypeAlias = Literal["drawn", "by_link"]
-"""Order of packets that arrive in the same picosecond. At a full drop-tail port, the first one gets the space that has
-become free.
+"""Order of packets that arrive in the same picosecond: at a full drop-tail port the first gets the free space.
 
-- `drawn`: Random order, drawn anew for each instant from seed, time and link: no host is favoured, and unrelated flows
-- `by_link`: Order of link ids: of hosts that send in step, the first in the topology always wins.
+- `drawn`: Random order, drawn for each instant from seed, time and link: no host is favoured, and unrelated flows change
+- `by_link`: Order of link ids: of hosts in step, the first in the topology always wins.
 """
 
 
 PortModel: TypeAlias = Literal["auto", "explicit"]
-"""Event model of output ports. Results do not depend on it, bit by bit.
+"""Event model of output ports. Results are the same, bit by bit.
 
-- `auto`: One event per packet and hop; departures are computed lazily, and are events only while a port has to choose
+- `auto`: One event per packet and hop; departures are events only while a port has to choose between packets.
 - `explicit`: Departures as events at every port: slower, for comparison.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engine(Table):
-    """Execution of the simulation. Except for `ties`, no setting here affects results, only speed and the limits at which a
-    run gives up.
-    """
+    """Execution of the simulation. Only `ties` affects results; the rest is speed, and limits at which a run gives up."""
 
     ties: Ties | None = None
     """Order of packets that arrive in the same picosecond. Default: "drawn"."""
@@ -4480,8 +4423,9 @@ class Engine(Table):
     """Event model of output ports. Default: "auto"."""
 
     threads: int | None = None
-    """Threads of the run, among which the network is divided. A run whose results could depend on it stays on one, and the manifest
-    says why. 0: as many as pay on this machine. No part of the scenario's hash. See docs/parallel.md.
+    """Threads of the run, among which the network is divided; 0: as many as pay on this machine. A run whose results
+    could depend on it stays on one, and the manifest says why. Not part of the scenario's hash. See
+    docs/parallel.md.
 
     Default: 1. Accepted: from 0 to 64.
     """
@@ -4490,13 +4434,13 @@ class Engine(Table):
     """Event limit: the run ends after this many events, marked partial. Accepted: at least 1."""
 
     stall_events: int | None = None
-    """Stall limit: the run is assumed to hang when this many events pass without simulated time moving on.
+    """Stall limit: the run counts as hung when this many events pass while simulated time stands still.
 
     Default: 200000000. Accepted: at least 1000.
     """
 
     max_flows: int | None = None
-    """Flow limit: a scenario with more flows is refused, as each costs a row in the results.
+    """Flow limit: a scenario with more flows is refused, as each is a row in the results.
 
     Default: 50000000. Accepted: at least 1.
     """

@@ -103,6 +103,27 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert [f"{to.name}#{place}" for to, place in deeper if to.suffix == ".md" and place not in places(to)] == []
 
 
+@pytest.mark.parametrize("folder", ["crates", "python", "examples", "benches", "dataplane", "site"])
+def test_pages_that_sources_name_are_there(folder: str) -> None:
+    """With the heading, where one is named: in messages, notes of rows, help and comments."""
+    sources = [
+        path for path in (ROOT / folder).rglob("*") if path.suffix in {".rs", ".py", ".mjs", ".js", ".c", ".h", ".sv", ".p4"}
+    ]
+    named = {
+        (page, place)
+        for path in sources
+        if "node_modules" not in path.parts
+        for page, place in re.findall(r"(?<![\w/])docs/([\w/-]+\.md)(?:#([\w-]+))?", path.read_text(encoding="utf-8"))
+        if page not in ELSEWHERE
+    }
+    pages = {page: ROOT / "docs" / page for page, _ in named}
+    assert sorted(page for page, path in pages.items() if not path.is_file()) == []
+    assert sorted(f"{page}#{place}" for page, place in named if place and place not in places(pages[page])) == []
+
+
+ELSEWHERE = {"formats/NAME.md", "user_guide/event_processors/intro.md"}
+"""Pages of other projects, and of a format without its name."""
+
 HEADINGS = ["What it does", "Source", "Parameters", "What it costs", "Where it differs", "Checked by"]
 MECHANISMS = [*ROOT.glob("docs/switch/*.md"), *ROOT.glob("docs/transports/*.md")]
 

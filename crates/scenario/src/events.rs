@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 params! {
-    /// Event of links: a failure, a flap, or a time with bit errors. See docs/failures.md.
+    /// Event of links: failure, flap, or bit errors. See docs/failures.md.
     pub struct LinkEvent, with kind: LinkEventKind {
-        /// Links: names of their ports as in the results (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything.
+        /// Links, by name of a port (`leaf0->spine1`, `h3->leaf0`), `*` stands for anything.
         pub links: Vec<String>;
         /// Start of the event.
         pub start: Time = Time::ZERO, in Time::ZERO..=LATEST;
-        /// End of the event, from which on the links work as before; if absent, it lasts until the run ends.
+        /// End of the event, after which the links work as before; if absent, the end of the run.
         pub end: Option<Time>, in Time::ZERO..=LATEST;
     }
 }
@@ -22,9 +22,9 @@ params! {
 choice! {
     /// Kind of event.
     pub enum LinkEventKind {
-        /// The links are down, in both directions, whichever is named: a cut cable.
+        /// Links are down in both directions, whichever is named: a cut cable.
         "down" => Down(Down),
-        /// Frames arrive with bit errors over the links, in the direction that is named: a dirty connector.
+        /// Frames over the links have bit errors, in the direction that is named: a dirty connector.
         "bit_errors" => BitErrors(BitErrors),
     }
 }
@@ -32,7 +32,7 @@ choice! {
 params! {
     /// Links that are down from `start` to `end`.
     pub struct Down {
-        /// Period of a flap: the links fail again after each period, for as long as the first time. If absent, they fail once.
+        /// Period of a flap: after each, the links fail again for as long as the first time. If absent, they fail once.
         pub every: Option<Span>, in Span::from_ns(1)..=Span::from_s(1_000);
         /// Number of failures of a flap.
         pub times: Option<u32>, in 2u32..=1_000_000;
@@ -42,22 +42,22 @@ params! {
 }
 
 params! {
-    /// Links with bit errors from `start` to `end`: a frame arrives intact with probability (1 − rate)^bits, and is discarded else, as
-    /// its check sequence is wrong. Source: IEEE 802.3 §3.4 (the receiver discards it).
+    /// Links with bit errors from `start` to `end`: a frame arrives intact with probability (1 − rate)^bits; otherwise it is
+    /// discarded, as its check sequence is wrong. Source: IEEE 802.3 §3.4 (the receiver discards it).
     pub struct BitErrors {
-        /// Bit error rate: probability that a bit of a frame is wrong, each by itself. Source: IEEE 802.3 allows 10⁻¹² at most on links
+        /// Bit error rate: probability that a bit is wrong, each by itself. Source: IEEE 802.3 allows 10⁻¹² at most on links
         /// of 10 Gb/s (§52.1).
         pub rate: f64, in (Bound::Excluded(0.0), Bound::Included(0.01));
     }
 }
 
 params! {
-    /// Reaction of the network to links that fail and come back. See docs/failures.md.
+    /// Reaction to links that fail and come back. See docs/failures.md.
     pub struct Failover {
-        /// Detection time: from a link's failure, or recovery, until both of its ends know, each by itself; a shorter change is not
+        /// Detection time: from a link's failure or recovery until its ends know, each by itself; a shorter change is not
         /// noticed. The default is ours: hardware takes microseconds, interrupts and polls milliseconds.
         pub detect: Span = Span::from_us(100), in Span::ZERO..=Span::from_s(1_000);
-        /// Convergence time: from the detection until all switches forward by shortest paths over the remaining links. Source:
+        /// Convergence time: from detection until all switches forward by shortest paths over the remaining links. Source:
         /// Quagga (200 ms, the initial delay in the example of `timers throttle spf`).
         pub converge: Span = Span::from_ms(200), in Span::ZERO..=Span::from_s(1_000);
     }

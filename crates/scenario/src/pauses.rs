@@ -6,13 +6,13 @@ use fanin_switch::WatchdogTimes;
 use fanin_units::{HostId, Span, Time};
 
 params! {
-    /// Storm watchdog of NICs: a class that stays paused for too long transmits nevertheless, until its pauses have been over
-    /// for a while. Source: PFC-watchdog, which switches have; applied to hosts here.
+    /// Storm watchdog of NICs: a class that is paused for too long transmits nevertheless, until its pauses have been over
+    /// for a while. Source: PFC-watchdog, of switches; here applied to hosts.
     pub struct PauseWatchdog {
-        /// Time for which a class with waiting packets must be paused without a break to count as in a storm. Source:
-        /// PFC-watchdog (200 ms).
+        /// Time paused without a break, with packets waiting, after which a class is in a storm. Source: PFC-watchdog (200
+        /// ms).
         pub detection: Span = Span::from_ms(200), in Span::from_us(1)..=Span::from_s(100);
-        /// Time without a pause after which a storm counts as over. Source: PFC-watchdog (200 ms).
+        /// Time without a pause after which the storm is over. Source: PFC-watchdog (200 ms).
         pub restoration: Span = Span::from_ms(200), in Span::from_us(1)..=Span::from_s(100);
     }
 }
@@ -25,12 +25,12 @@ impl PauseWatchdog {
 }
 
 params! {
-    /// Pause storm: NICs that keep their switch paused without a break, by a defect; they go on receiving and
-    /// sending. Source: RDMA-at-scale §4.3.
+    /// Pause storm: defective NICs that keep their switch paused without a break; they go on receiving and sending. Source:
+    /// RDMA-at-scale §4.3.
     pub struct Storm {
-        /// Hosts with the defect: names as in the results (`h3`), `*` stands for anything.
+        /// Hosts with the defect, by name, `*` stands for anything.
         pub hosts: Vec<String>;
-        /// Traffic classes that the switch is to pause: priorities of PFC frames.
+        /// Traffic classes that are paused: priorities of PFC frames.
         pub classes: Vec<u8>, in 0_u8..=7;
         /// Start of the storm.
         pub start: Time = Time::ZERO;

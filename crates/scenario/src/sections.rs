@@ -6,11 +6,11 @@ use fanin_params::{choice, names, params, Cx, Node, Param, Schema, Value};
 use fanin_units::{Bytes, Span};
 
 names! {
-    /// Version of the Internet Protocol of all hosts. Flows have equal ports and take equal paths over either version.
+    /// IP version of all hosts. Ports and paths of flows are the same with either.
     pub enum Ip {
         /// IPv4, with a header of 20 B. Source: RFC 791.
         "v4" => V4,
-        /// IPv6, with a header of 40 B: a full segment carries 20 B less, and drop notifications have 44 B. Source: RFC 8200.
+        /// IPv6, with a header of 40 B: full segments carry 20 B less, drop notifications have 44 B. Source: RFC 8200.
         "v6" => V6,
     }
 }
@@ -56,24 +56,24 @@ params! {
     pub struct FairNic { }
 }
 params! {
-    /// FIFO NIC: all packets that windows allow wait in the host's transmit queue.
+    /// First in, first out: each connection, in the order in which they became ready, puts all that its window (and
+    /// `small_queues`) allows into the host's transmit queue. Source: Linux pfifo_fast.
     pub struct FifoNic {
-        /// Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. A TCP segment that finds it full
-        /// stays unsent, and the window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux txqueuelen (1000),
-        /// pfifo_fast_enqueue, __tcp_transmit_skb.
+        /// Length of the transmit queue in packets, a TSO burst counting as one; if absent, unlimited. If it is full, a TCP
+        /// segment stays unsent and the window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux
+        /// txqueuelen (1000), pfifo_fast_enqueue, __tcp_transmit_skb.
         ///
-        /// Deviation: no driver's ring behind it, of some hundred packets without byte queue limits.
+        /// Deviation: no driver's ring behind it (some hundred packets without byte queue limits).
         pub txqueuelen: Option<u32> = None, in 1u32..=10_000_000;
     }
 }
 choice! {
     /// Queueing discipline of a host's NIC.
     pub enum Nic {
-        /// Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
-        /// pacing.
+        /// Round robin over connections with something to send, one packet each. Source: Linux sch_fq without pacing.
         "fair" => Fair(FairNic),
-        /// First in, first out: a connection sends all that its window (and `small_queues`) allows before the next one, in
-        /// the order in which they became ready. Source: Linux pfifo_fast.
+        /// First in, first out: each connection, in the order in which they became ready, puts all that its window (and
+        /// `small_queues`) allows into the host's transmit queue. Source: Linux pfifo_fast.
         "fifo" => Fifo(FifoNic),
     }
 }
@@ -89,18 +89,19 @@ params! {
 }
 params! {
     /// Interrupt coalescing and GRO: the host takes waiting packets in polls; consecutive segments of a flow that differ in
-    /// nothing else are merged and handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO
-    /// (napi_poll, tcp_gro_receive, skb_gro_receive).
+    /// nothing else are merged, and acknowledged as one. Source: Linux NAPI, GRO (napi_poll, tcp_gro_receive,
+    /// skb_gro_receive).
     ///
-    /// Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do not wait.
+    /// Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do
+    /// not wait.
     pub struct Napi {
-        /// Interrupt delay, from the first packet that arrives at an idle NIC to the poll: rx-usecs of ethtool (mlx5 has 8
-        /// us, ice and i40e 50 us).
+        /// Interrupt delay, from the first packet at an idle NIC to the poll: rx-usecs of ethtool (mlx5 8 us, ice and i40e
+        /// 50 us).
         pub interrupt_delay: Span = Span::from_us(8), in Span::from_ns(1)..=Span::from_ms(10);
         /// Generic receive offload (GRO): merges consecutive segments of a flow.
         pub gro: bool = true;
-        /// Largest number of packets in one poll; the next poll follows at once, but merges nothing with it. Source: Linux
-        /// NAPI_POLL_WEIGHT.
+        /// Largest number of packets in a poll; the next poll follows at once, but merges nothing with this one. Source:
+        /// Linux NAPI_POLL_WEIGHT.
         pub budget: u32 = BUDGET, in 1..=65_535;
         /// Largest payload of merged segments. Source: Linux GRO_LEGACY_MAX_SIZE (64 KiB with headers).
         pub gro_max: Bytes = GRO_MAX, in Bytes(1_460)..=Bytes(524_280);
@@ -147,13 +148,11 @@ choice! {
 }
 
 params! {
-    /// Reordering buffer between NIC and transport: packets that arrive out of order wait for those before them in the flow's
-    /// byte stream, so that the transport sees them in order. Packets already received, and those without a place in the
-    /// stream (acknowledgments, datagrams), do not wait. Source: Vertigo §3.3, DRILL §3.3, which have such a buffer between
-    /// NIC and transport.
+    /// Reordering buffer between NIC and transport: packets wait for those before them in the flow's byte stream.
+    /// Duplicates, and packets without a place in the stream (acknowledgments, datagrams), do not wait. Source: Vertigo
+    /// §3.3, DRILL §3.3.
     pub struct ReorderBuffer {
-        /// Longest time that a packet waits for missing ones. Source: Vertigo (360 us in the simulations that were published
-        /// with it).
+        /// Longest wait for missing packets. Source: Vertigo (360 us in the simulations published with it).
         pub timeout: Span = Span::from_us(360), in Span::from_ns(1)..=Span::from_s(1);
     }
 }
@@ -163,21 +162,22 @@ params! {
     pub struct Host {
         /// Queueing discipline of the NIC.
         pub nic: Nic = Nic::Fair(FairNic {});
-        /// Processing delay from the arrival of a packet's last bit until the transport sees it.
+        /// Processing delay, from a packet's last bit until the transport sees it.
         pub processing_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
         /// Delivery of packets from the NIC to the transport.
         pub receive: Receive = Receive::AtOnce(AtOnce {});
-        /// Random delay of each received packet, in addition to `processing_delay`, drawn per host. A host's packets stay in
-        /// order: each waits for those before it.
+        /// Random delay of each received packet, besides `processing_delay`, drawn per host. Packets stay in order: each
+        /// waits for those before it.
         pub noise: Noise = Noise::None(NoNoise {});
-        /// Reordering buffer in front of the transport; if absent, packets are delivered in order of arrival.
+        /// Reordering buffer before the transport; if absent, packets are delivered in order of arrival.
         pub reorder: Option<ReorderBuffer>;
-        /// Storm watchdog of the NIC, which ends overlong pauses of a class; if absent, the class waits.
+        /// Watchdog of the NIC that ends overlong pauses of a class; if absent, the class waits.
         pub pause_watchdog: Option<PauseWatchdog>;
-        /// Pause storms: NICs that send pauses without need.
+        /// Pause storms: NICs that request pauses without need.
         pub storms: Vec<Storm> = Vec::new();
-        /// Stall prevention: a NIC that has requested pauses of a class for this long without a break requests none until the need has
-        /// ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8 s by default).
+        /// Stall prevention: after requesting pauses of a class for this long without a break, a NIC requests none until the
+        /// need has ended. If absent, it never stops. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8
+        /// s by default).
         pub stall_prevention: Option<Span>, in Span::from_us(1)..=Span::from_s(100);
     }
 }
@@ -257,11 +257,11 @@ impl Param for Sampling {
 }
 
 params! {
-    /// Telemetry registers, in which watched ports keep time and queue length. Source: S-ECN §II-C.
+    /// Registers in which watched ports keep time and queue length. Source: S-ECN §II-C.
     pub struct Registers {
-        /// Step of the time register, which has 32 bits and wraps around after 2^32 ticks.
+        /// Step of the time register, which wraps around after 2^32 ticks (32 bits).
         pub tick: Span = Span::from_ns(800), in Span::from_ns(1)..=Span::from_ms(1);
-        /// Step of the queue-length register, which has 16 bits: queues of 65535 units and more read alike.
+        /// Step of the queue register: queues of 65535 units and more read alike (16 bits).
         pub unit: Bytes = Bytes(8), in Bytes(1)..=Bytes(65_536);
     }
 }
@@ -272,7 +272,7 @@ params! {
 }
 
 params! {
-    /// A ring buffer of records for each watched port, written when the run ends.
+    /// Latest records of each watched port, in a ring that is written when the run ends.
     pub struct KeepLast {
         /// Number of records in a port's ring.
         pub records: u32 = 65_536, in 1..=MOST_RECORDS;
@@ -280,7 +280,7 @@ params! {
 }
 
 params! {
-    /// A trigger for each watched port: fires when a packet finds more than `above` in the queue, where the previous packet
+    /// Records around a trigger of each watched port: a packet finds more than `above` in the queue, where the previous one
     /// did not.
     pub struct KeepAround {
         /// Queue length that fires the trigger.
@@ -289,7 +289,7 @@ params! {
         pub before: Span = Span::from_us(500), in Span::ZERO..=Span::from_s(1_000);
         /// Time after the trigger of which records are kept.
         pub after: Span = Span::from_us(500), in Span::ZERO..=Span::from_s(1_000);
-        /// Largest number of records before the trigger that a port remembers.
+        /// Largest number of records that a port remembers before the trigger.
         pub records: u32 = 65_536, in 1..=MOST_RECORDS;
     }
 }
@@ -317,62 +317,59 @@ choice! {
     pub enum Keep {
         /// All records.
         "all" => All(KeepAll),
-        /// Latest records of each port, in a ring.
+        /// Latest records of each watched port, in a ring that is written when the run ends.
         "last" => Last(KeepLast),
-        /// Records around each upward crossing of a threshold.
+        /// Records around a trigger of each watched port: a packet finds more than `above` in the queue, where the previous
+        /// one did not.
         "around" => Around(KeepAround),
     }
 }
 
 params! {
-    /// Capture of frames at the NICs of hosts, in both directions, and on links behind switches, byte for byte. Source:
-    /// pcapng.
+    /// Capture of frames at NICs, in both directions, and on links behind switches, byte for byte. Source: pcapng.
     pub struct CaptureFrames {
-        /// Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
+        /// Hosts whose NICs are captured, by name, `*` stands for anything.
         pub hosts: Vec<String> = Vec::new();
-        /// Switch ports whose links are captured, as frames leave: names as in the results (`leaf0->spine1`), `*` stands for
-        /// anything. Headers that switches insert for each other are visible there.
+        /// Switch ports whose links are captured, as frames leave, by name, `*` stands for anything. Headers that switches
+        /// insert for each other are visible there.
         pub links: Vec<String> = Vec::new();
-        /// Largest number of bytes kept of each frame; if absent, all. 94 B hold all headers, with IPv6 114 B; stamps are at
+        /// Largest number of bytes kept of a frame; if absent, all. 94 B hold all headers, with IPv6 114 B; stamps are at
         /// the end of the frame.
         pub snap: Option<Bytes>, in Bytes(64)..=Bytes(65_535);
     }
 }
 
 params! {
-    /// Telemetry: tables in the result folder besides flows and totals. docs/results.md describes the tables.
+    /// Telemetry: tables in the result folder besides flows and totals. See docs/results.md.
     pub struct Telemetry {
-        /// Period of the samples in `ports.parquet`; "off": no such table.
+        /// Period of samples in `ports.parquet`; "off": no such table.
         pub sample: Sampling = Sampling::Every(Span::from_us(100));
-        /// Switch ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
-        /// stands for anything.
+        /// Switch ports whose packets are recorded one by one in `queues.parquet`, by name, `*` stands for anything.
         pub queues: Vec<String> = Vec::new();
-        /// Followed flows, for `fanin explain`: their senders' state is recorded in `hosts.parquet`, their packets in `segments.parquet`
-        /// and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to them), ids and numbers of flows; `*` stands for
-        /// anything. See docs/explain.md.
+        /// Followed flows, for `fanin explain`: their senders' state in `hosts.parquet`, their packets in `segments.parquet`
+        /// and `hops.parquet`. Given by traffic entry, host (all flows from or to it), or a flow's id or number; `*` stands
+        /// for anything. See docs/explain.md.
         pub hosts: Vec<String> = Vec::new();
-        /// Flows whose messages alone are recorded, in `messages.parquet`: when each was written, sent, delivered and acknowledged. Named
-        /// as in `hosts`, whose flows are recorded in any case.
+        /// Flows of which only messages are recorded, in `messages.parquet`: when each was written, sent, delivered and
+        /// acknowledged. Given as in `hosts`, whose flows' messages are recorded in any case.
         pub messages: Vec<String> = Vec::new();
-        /// Rule that selects the records of `queues` to be kept.
+        /// Records of `queues` that are kept.
         pub keep: Keep = Keep::All(KeepAll {});
-        /// Stamps, by which a real switch would report queues: watched ports write one into each packet, receivers read it into
-        /// `stamps.parquet`. If present, hosts leave room for 8 B in every frame: full segments carry 8 B less, other frames are 8 B
-        /// longer. See docs/telemetry.md.
+        /// Stamps, as a real switch would report queues: watched ports write one into each packet, receivers read it into
+        /// `stamps.parquet`. If present, full segments carry 8 B less, other frames are 8 B longer. See docs/telemetry.md.
         pub registers: Option<Registers>;
-        /// Capture in `packets.pcapng`: frames as tcpdump would record them at the NICs of hosts, and as a tap would behind
-        /// switch ports. If absent, none. See docs/wire.md.
+        /// Capture in `packets.pcapng`: frames as tcpdump would record them at NICs, and a tap behind switch ports. If
+        /// absent, none. See docs/wire.md.
         pub capture: Option<CaptureFrames>;
-        /// Table of drops: `drops.parquet` lists each dropped packet.
+        /// Table of dropped packets, `drops.parquet`.
         pub drops: bool = true;
     }
 }
 
 names! {
-    /// Event model of output ports. Results do not depend on it, bit by bit.
+    /// Event model of output ports. Results are the same, bit by bit.
     pub enum PortModel {
-        /// One event per packet and hop; departures are computed lazily, and are events only while a port has to choose
-        /// between packets.
+        /// One event per packet and hop; departures are events only while a port has to choose between packets.
         "auto" => Auto,
         /// Departures as events at every port: slower, for comparison.
         "explicit" => Explicit,
@@ -380,33 +377,32 @@ names! {
 }
 
 names! {
-    /// Order of packets that arrive in the same picosecond. At a full drop-tail port, the first one gets the space that has
-    /// become free.
+    /// Order of packets that arrive in the same picosecond: at a full drop-tail port the first gets the free space.
     pub enum Ties {
-        /// Random order, drawn anew for each instant from seed, time and link: no host is favoured, and unrelated flows
-        /// change nothing.
+        /// Random order, drawn for each instant from seed, time and link: no host is favoured, and unrelated flows change
+        /// nothing.
         "drawn" => Drawn,
-        /// Order of link ids: of hosts that send in step, the first in the topology always wins.
+        /// Order of link ids: of hosts in step, the first in the topology always wins.
         "by_link" => ByLink,
     }
 }
 
 params! {
-    /// Execution of the simulation. Except for `ties`, no setting here affects results, only speed and the limits at which a
-    /// run gives up.
+    /// Execution of the simulation. Only `ties` affects results; the rest is speed, and limits at which a run gives up.
     pub struct Engine {
         /// Order of packets that arrive in the same picosecond.
         pub ties: Ties = Ties::Drawn;
         /// Event model of output ports.
         pub ports: PortModel = PortModel::Auto;
-        /// Threads of the run, among which the network is divided. A run whose results could depend on it stays on one, and the manifest
-        /// says why. 0: as many as pay on this machine. No part of the scenario's hash. See docs/parallel.md.
+        /// Threads of the run, among which the network is divided; 0: as many as pay on this machine. A run whose results
+        /// could depend on it stays on one, and the manifest says why. Not part of the scenario's hash. See
+        /// docs/parallel.md.
         pub threads: u32 = 1, in 0..=64;
         /// Event limit: the run ends after this many events, marked partial.
         pub max_events: Option<u64>, in 1u64..;
-        /// Stall limit: the run is assumed to hang when this many events pass without simulated time moving on.
+        /// Stall limit: the run counts as hung when this many events pass while simulated time stands still.
         pub stall_events: u64 = 200_000_000, in 1_000..;
-        /// Flow limit: a scenario with more flows is refused, as each costs a row in the results.
+        /// Flow limit: a scenario with more flows is refused, as each is a row in the results.
         pub max_flows: u64 = 50_000_000, in 1..;
     }
 }

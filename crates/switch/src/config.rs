@@ -11,13 +11,12 @@ use fanin_params::{params, Cx};
 use fanin_units::{Amount, Bytes, Span};
 
 params! {
-    /// Settings of all switches of a network. A packet is routed when its last bit has arrived; `architecture` decides where
-    /// it waits then.
+    /// Settings of all switches. A packet is routed when its last bit has arrived, then waits where `architecture` says.
     pub struct Switch {
-        /// Latency of the switch, from the arrival of a packet's last bit until it joins a queue.
+        /// Latency from the arrival of a packet's last bit until it joins a queue.
         pub latency: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// Size of a buffer cell, for settings that count in cells; a packet occupies a whole number of them. Source: DT
-        /// (memory in fixed cells); 80 bytes is common, 208 in large chips.
+        /// Size of a buffer cell, for settings in cells; a packet takes whole cells. Source: DT (memory in fixed cells); 80
+        /// bytes are common, 208 in large chips.
         pub cell: Bytes = Bytes(80), in CELL;
         /// Architecture: packets wait at output ports only, or at input ports too.
         pub architecture: Architecture = Architecture::OutputQueued(OutputQueued {});
@@ -25,7 +24,7 @@ params! {
         pub buffer: Buffer = Buffer::Static(StaticBuffer { per_port: Amount::Bytes(512_000) });
         /// Marking policy of ports.
         pub marking: Marking = Marking::None(NoMarking {});
-        /// Marking policies for single classes, applied to their own queues.
+        /// Marking policies of single classes, each by its own queue.
         pub class_marking: Vec<ClassMarking> = Vec::new();
         /// Mechanisms beyond forwarding, queueing and marking.
         pub mechanisms: Mechanisms = Mechanisms::NONE;
@@ -35,7 +34,7 @@ params! {
         pub except: Vec<Except> = Vec::new();
         /// Choice among several shortest paths.
         pub routing: PathChoice = PathChoice::Ecmp(Ecmp {});
-        /// Initial time to live of packets: every switch decrements it and drops the packet at zero, so it crosses one switch fewer.
+        /// Initial TTL. Each switch decrements it and drops the packet at zero: a packet crosses at most `ttl` − 1 switches.
         /// Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
         pub ttl: u8 = 64, in 2..;
     }

@@ -6,28 +6,26 @@ use fanin_params::{params, shown, Cx, Param};
 use fanin_units::{Amount, BitRate};
 
 params! {
-    /// Settings of selected ports or switches. A port is selected if it meets every selector that is given: `ports`,
-    /// `switches`, `rate`, `tier`.
+    /// Settings of selected ports or switches: those that meet every given selector of `ports`, `switches`, `rate`, `tier`.
     pub struct Except {
-        /// Selector of ports by name, as in the results (`tor2->root`); `*` stands for anything (`tor2->*`).
+        /// Selector of ports, by name, `*` stands for anything (`tor2->*`).
         pub ports: Option<Vec<String>>;
-        /// Selector of the ports of switches by name; `*` stands for anything.
+        /// Selector of the ports of switches, by name, `*` stands for anything.
         pub switches: Option<Vec<String>>;
-        /// Selector of the ports with this rate.
+        /// Selector of ports of this rate.
         pub rate: Option<BitRate>;
-        /// Selector of the ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above them (spine,
-        /// aggregation), 2 core.
+        /// Selector of ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above (spine, aggregation), 2
+        /// core.
         pub tier: Option<u8>;
-        /// Buffer of each selected port, instead of `switch.buffer`, which must be static or unlimited.
+        /// Buffer of each selected port; `switch.buffer` must be static or unlimited.
         pub buffer: Option<Amount>;
-        /// α of each selected port, instead of that of a dynamic `switch.buffer`.
+        /// α of each selected port; `switch.buffer` must be dynamic.
         pub alpha: Option<f64>, in ALPHA;
         /// Marking policy of the selected ports.
         pub marking: Option<Marking>;
         /// Scheduler of the selected ports.
         pub scheduling: Option<Scheduling>;
-        /// Mechanisms of the selected switches, instead of all of `switch.mechanisms`; `{}`: none. Not with `ports` or
-        /// `rate`.
+        /// Mechanisms of the selected switches, in place of all `switch.mechanisms`; `{}`: none. Not with `ports` or `rate`.
         pub mechanisms: Option<Mechanisms>;
     }
 }

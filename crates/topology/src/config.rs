@@ -25,8 +25,8 @@ params! {
         pub rate: BitRate = BitRate::from_gbps(10), in SLOWEST..=FASTEST;
         /// Propagation delay.
         pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
-        /// Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
-        /// and gap, Ethernet's 38.
+        /// Bytes that a packet takes on this link beyond its IP packet: `framing.header` at least, the rest as gap. If
+        /// absent, framing's header and gap (Ethernet: 38 B).
         pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
@@ -38,8 +38,8 @@ params! {
         pub rate: BitRate = BitRate::from_gbps(40), in SLOWEST..=FASTEST;
         /// Propagation delay.
         pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
-        /// Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
-        /// and gap, Ethernet's 38.
+        /// Bytes that a packet takes on this link beyond its IP packet: `framing.header` at least, the rest as gap. If
+        /// absent, framing's header and gap (Ethernet: 38 B).
         pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
@@ -49,11 +49,11 @@ params! {
     pub struct RackLinkParams {
         /// Rate in each direction. Source: S-ECN §III-A (1 Gb/s).
         pub rate: BitRate = BitRate::from_gbps(1), in SLOWEST..=FASTEST;
-        /// Propagation delay. Source: S-ECN §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
-        /// per link and the serialisation of small frames).
+        /// Propagation delay. Source: S-ECN §III-A (about 50 us for a round trip between racks: eight links of 5 us, and
+        /// serialisation of small frames).
         pub delay: Span = Span::from_us(5), in Span::ZERO..=LONGEST;
-        /// Wire bytes of a packet on this link beyond its IP packet: at least framing.header, the rest is gap. Absent: framing's header
-        /// and gap, Ethernet's 38.
+        /// Bytes that a packet takes on this link beyond its IP packet: `framing.header` at least, the rest as gap. If
+        /// absent, framing's header and gap (Ethernet: 38 B).
         pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
@@ -77,7 +77,7 @@ impl RackLinkParams {
 }
 
 params! {
-    /// Hosts `h0`, `h1`, … at `switch0`.
+    /// One switch `switch0` with all hosts `h0`, `h1`, ….
     pub struct SingleSwitch {
         /// Number of hosts.
         pub hosts: u32 = 8, in 2..=65_535;
@@ -87,7 +87,7 @@ params! {
 }
 
 params! {
-    /// Hosts at both ends of one link: `h0` … at switch `left`, the rest at switch `right`.
+    /// Two switches and a link between them: hosts `h0` … at `left`, the rest at `right`.
     pub struct Dumbbell {
         /// Number of hosts at the left switch.
         pub left: u32 = 8, in 1..=32_767;
@@ -115,8 +115,8 @@ params! {
 }
 
 params! {
-    /// Leaf-spine network, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5
-    /// (the defaults: 144 hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
+    /// Leaf–spine, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5 (the
+    /// defaults: 144 hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
     pub struct LeafSpine {
         /// Number of leaves.
         pub leaves: u32 = 9, in 1..=4_096;
@@ -124,7 +124,8 @@ params! {
         pub hosts_per_leaf: u32 = 16, in 1..=4_096;
         /// Number of spines; if absent, derived from `oversubscription`.
         pub spines: Option<u32>, in 1u32..=4_096;
-        /// Oversubscription of a leaf: its host links' rates over its uplinks' rates; 1 when neither this nor `spines` is given.
+        /// Oversubscription of a leaf: rate of its host links over that of its uplinks; 1 if neither this nor `spines` is
+        /// given.
         pub oversubscription: Option<f64>, in (Bound::Excluded(0.0), Bound::Included(1_000.0));
         /// Number of parallel links between each leaf and each spine.
         pub links_per_pair: u32 = 1, in 1..=64;
@@ -132,28 +133,28 @@ params! {
         pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
         /// Link between a leaf and a spine.
         pub uplink: UplinkParams = UplinkParams { rate: BitRate::from_gbps(40), delay: Span::from_us(1), wire_overhead: None };
-        /// Failed links, by either of their ports (`agg0_0->core0`), `*` stands for anything: the network is built without them, and
-        /// routes go around.
+        /// Links that are missing: routes go around them. Each is named by either of its ports (`agg0_0->core0`); `*` stands
+        /// for anything.
         pub failed: Vec<String> = Vec::new();
     }
 }
 
 params! {
-    /// The k-ary fat tree: hosts `h0` … by pod and edge switch, switches `edge0_0` (pod, place), `agg0_0`, `core0`.
-    /// k³/4 hosts and 5k²/4 switches. Source: fat-tree.
+    /// Fat tree of switches with k ports: k³/4 hosts `h0` … by pod and edge switch, 5k²/4 switches `edge0_0` (pod, place),
+    /// `agg0_0`, `core0`. Source: fat-tree.
     pub struct FatTree {
         /// Number of ports of every switch; even.
         pub k: u32 = 4, in 2..=64;
         /// Link between each pair of neighbouring switches, and of each host.
         pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
-        /// Failed links, by either of their ports (`agg0_0->core0`), `*` stands for anything: the network is built without them, and
-        /// routes go around.
+        /// Links that are missing: routes go around them. Each is named by either of its ports (`agg0_0->core0`); `*` stands
+        /// for anything.
         pub failed: Vec<String> = Vec::new();
     }
 }
 
 params! {
-    /// A line of switches `switch0` … with host `h0` at its start and `h1` at its end: n switches, n + 1 links.
+    /// Line of n switches `switch0` … and n + 1 links, with host `h0` at its start and `h1` at its end.
     pub struct Chain {
         /// Number of switches.
         pub switches: u32 = 5, in 1..=1_024;
@@ -175,16 +176,15 @@ names! {
 }
 
 params! {
-    /// A network read from a file. Nodes keep their ids as names; a node whose kind is not given is a host if it has one
-    /// link.
+    /// Network read from a file. Nodes keep their ids as names; a node without a kind is a host if it has one link.
     pub struct FromFile {
         /// Path of the file, relative to the scenario's folder.
         pub path: String;
         /// Format of the file; if absent, by its ending: `.graphml`, `.json`, `.txt`.
         pub format: Option<FileFormat>;
-        /// Rate of links for which the file gives none; if absent, the file must give it.
+        /// Rate of links without one in the file; if absent, the file must give it.
         pub rate: Option<BitRate>, in SLOWEST..=FASTEST;
-        /// Propagation delay of links for which the file gives none; if absent, the file must give it.
+        /// Propagation delay of links without one in the file; if absent, the file must give it.
         pub delay: Option<Span>, in Span::ZERO..=LONGEST;
     }
 }
@@ -192,19 +192,21 @@ params! {
 choice! {
     /// The network's topology.
     pub enum TopologyConfig {
-        /// All hosts at one switch.
+        /// One switch `switch0` with all hosts `h0`, `h1`, ….
         "single_switch" => SingleSwitch(SingleSwitch),
-        /// Two switches and the link between them.
+        /// Two switches and a link between them: hosts `h0` … at `left`, the rest at `right`.
         "dumbbell" => Dumbbell(Dumbbell),
-        /// Racks joined by one root switch.
+        /// Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: S-ECN §III-A, fig. 3.
         "racks" => Racks(Racks),
-        /// Two tiers of switches, fully meshed.
+        /// Leaf–spine, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5
+        /// (the defaults: 144 hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
         "leaf_spine" => LeafSpine(LeafSpine),
-        /// Three tiers of equal switches.
+        /// Fat tree of switches with k ports: k³/4 hosts `h0` … by pod and edge switch, 5k²/4 switches `edge0_0` (pod,
+        /// place), `agg0_0`, `core0`. Source: fat-tree.
         "fat_tree" => FatTree(FatTree),
-        /// Switches in a line.
+        /// Line of n switches `switch0` … and n + 1 links, with host `h0` at its start and `h1` at its end.
         "chain" => Chain(Chain),
-        /// A network read from a file.
+        /// Network read from a file. Nodes keep their ids as names; a node without a kind is a host if it has one link.
         "file" => File(FromFile),
     }
 }

@@ -7,12 +7,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 names! {
-    /// Capacity of which `load` is a fraction. Load counts application bytes, as the generators of DCTCP, pFabric and HPCC
-    /// do; headers come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
+    /// Capacity of which `load` is a fraction. Load counts application bytes, as in DCTCP, pFabric and HPCC; headers come on
+    /// top (0.6 in full segments of 1460 B takes 0.632 of a link).
     pub enum LoadOf {
-        /// The rates of the links of the entry's sources (clients, for queries), in one direction.
+        /// Rates of the links of the entry's sources (of queries: clients), in one direction.
         "host_links" => HostLinks,
-        /// The rates of all links from ToRs into the fabric, in one direction; only bytes between racks count.
+        /// Rates of all links from ToRs into the fabric, in one direction; only bytes between racks count.
         "core" => Core,
     }
 }
@@ -24,15 +24,15 @@ macro_rules! poisson_params {
             $(#[doc = $doc])*
             pub struct $name {
                 $($own)*
-                /// Offered load as a fraction of the capacity that `load_of` names; give this or `per_second`.
+                /// Offered load as a fraction of the capacity `load_of`; give this or `per_second`.
                 pub load: Option<f64>, in 0.0..=100.0;
                 /// Capacity of which `load` is a fraction.
                 pub load_of: $crate::arrivals::LoadOf = $crate::arrivals::LoadOf::HostLinks;
-                /// Arrivals per second of all hosts of the entry together, divided equally among them.
+                /// Arrivals per second of the whole entry, divided equally among its hosts.
                 pub per_second: Option<f64>, in 0.0..=1e12;
-                /// End of the arrivals: none at or after this instant; the end of the run if absent.
+                /// End of arrivals: none at or after this instant; if absent, the end of the run.
                 pub stop: Option<fanin_units::Time>, in fanin_units::Time::ZERO..=$crate::context::LATEST;
-                /// Largest number of arrivals; unbounded if absent.
+                /// Largest number of arrivals; if absent, no limit.
                 pub count: Option<u64>, in 1u64..;
             }
         }

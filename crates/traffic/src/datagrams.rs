@@ -17,12 +17,12 @@ params! {
         pub rate: BitRate, in BitRate(1)..;
         /// Bytes that `rate` counts.
         pub counts: RateCounts = RateCounts::Payload;
-        /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
-        /// fill a frame (RFC 8200, 40 B).
+        /// Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6
+        /// 1452B fill a frame (RFC 8200, 40 B).
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
-        /// Total application bytes; if absent, the source sends until `stop`.
+        /// Application bytes in total; if absent, the source sends until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;
-        /// End of the source: no datagram leaves at or after this instant; the end of the run if absent.
+        /// End of the source: no datagram leaves at or after this instant; if absent, the end of the run.
         pub stop: Option<Time>, in Time::ZERO..=LATEST;
     }
 }
@@ -42,14 +42,14 @@ params! {
         pub on: Span, in Span::from_ns(100)..=LONGEST;
         /// Length of off periods, or their mean.
         pub off: Span, in Span::from_ns(100)..=LONGEST;
-        /// Exponentially distributed lengths of the periods; if false, constant ones.
+        /// Exponentially distributed periods; if false, constant ones.
         pub exponential: bool = false;
-        /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
-        /// fill a frame (RFC 8200, 40 B).
+        /// Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6
+        /// 1452B fill a frame (RFC 8200, 40 B).
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
-        /// Total application bytes; if absent, the source sends until `stop`.
+        /// Application bytes in total; if absent, the source sends until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;
-        /// End of the source: no datagram leaves at or after this instant; the end of the run if absent.
+        /// End of the source: no datagram leaves at or after this instant; if absent, the end of the run.
         pub stop: Option<Time>, in Time::ZERO..=LATEST;
     }
 }

@@ -19,19 +19,19 @@ pub const MAX_CLASS: u8 = 7;
 params! {
     /// One source of traffic: its flows, their time, and their transport.
     pub struct Entry, with kind: TrafficKind {
-        /// Name in `after` and in the results; if absent, the kind, numbered from the second entry of a kind on. It seeds the entry's
-        /// random streams: a named entry keeps them when entries are added or moved.
+        /// Name in `after` and in results; if absent, the kind, numbered from the second entry of a kind on. The name seeds
+        /// the entry's random streams: a named entry keeps them when others are added or moved.
         pub name: Option<String>;
-        /// Name of the transport; if absent, the scenario's first one.
+        /// Name of the transport; if absent, the scenario's `transport`.
         pub transport: Option<String>;
         /// Traffic class. Source: IEEE 802.1Q, eight priority code points.
         pub class: u8 = 0, in 0..=MAX_CLASS;
-        /// Start time of the entry.
+        /// Start of the entry.
         pub start: Time = Time::ZERO, in Time::ZERO..=LATEST;
-        /// Names of entries and ids of flows that must be complete before the entry begins; an entry is complete when all its
-        /// flows are.
+        /// Names of entries, and ids of flows, that must be complete before the entry begins. An entry is complete when all
+        /// its flows are.
         pub after: Vec<String> = Vec::new();
-        /// Delay from the last of these completions to the beginning of the entry.
+        /// Delay from the last of these completions to the start of the entry.
         pub delay: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
@@ -41,23 +41,26 @@ choice! {
     pub enum TrafficKind {
         /// Flows listed one by one.
         "flows" => Flows(FlowList),
-        /// Many senders answer one receiver simultaneously.
+        /// Incast: many senders answer one receiver, simultaneously or within `jitter`, once or repeatedly. Each round
+        /// counts as a query.
         "incast" => Incast(Incast),
-        /// Queries and their responses at random instants (partition–aggregate).
+        /// Queries and responses (partition–aggregate): clients ask at random instants, responders answer at once.
         "query" => Query(QueryTraffic),
-        /// Background flows at random instants.
+        /// Poisson background traffic: each source starts flows at random instants, to destinations drawn uniformly.
         "poisson" => Poisson(PoissonTraffic),
-        /// Each host sends one flow and receives one.
+        /// Permutation: each host sends one flow and receives one, never its own; drawn uniformly among all such
+        /// permutations.
         "permutation" => Permutation(Permutation),
-        /// Each host sends to each other host.
+        /// All-to-all: each host sends a flow to each other host. In round r (from 1) host i sends to host i + r, modulo the
+        /// number of hosts: each round is a permutation.
         "all_to_all" => AllToAll(AllToAll),
-        /// Background flows, part of which goes to a few hot hosts.
+        /// Hot spot: Poisson traffic of which a fraction goes to a few hot hosts.
         "hot_spot" => HotSpot(HotSpot),
         /// Collective operations of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
         "collective" => Collective(Collective),
-        /// Datagrams at a constant rate.
+        /// Datagrams at a constant rate, without any congestion control.
         "cbr" => Cbr(Cbr),
-        /// Datagrams in bursts.
+        /// Datagrams at a constant rate during on periods, none during off periods; the first period is on.
         "on_off" => OnOff(OnOff),
         /// Flows from a file.
         "file" => File(ImportedFlows),

@@ -13,21 +13,21 @@ params! {
         pub receiver: String;
         /// Sending hosts, without the receiver: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub senders: Vec<String> = vec!["all".to_string()];
-        /// Number of senders, chosen from these at random once; if absent, all of them.
+        /// Number of senders, drawn from these once; if absent, all of them.
         pub count: Option<u32>, in 1u32..;
         /// Number of flows of each sender in a round.
         pub flows_per_sender: u32 = 1, in 1u32..;
         /// Bytes of each flow; give this or `total`.
         pub size: Option<Bytes>, in Bytes(1)..;
-        /// Total bytes of a round, divided among its flows; the first ones are a byte larger if it does not divide evenly.
+        /// Total bytes of a round, divided among its flows; of a remainder the first flows get a byte each.
         pub total: Option<Bytes>, in Bytes(1)..;
         /// Size of the request that the receiver sends first for each flow.
         pub request: Bytes = Bytes(0);
-        /// Upper bound of each flow's random delay after the beginning of its round (uniform).
+        /// Upper bound of each flow's random delay after the start of its round (uniform).
         pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
         /// Number of rounds.
         pub repetitions: u32 = 1, in 1u32..;
-        /// Time between the starts of rounds, independent of their completion; several rounds need this or `gap`.
+        /// Time from the start of a round to that of the next, complete or not; several rounds need this or `gap`.
         pub interval: Option<Span>, in Span::from_ps(1)..=LONGEST;
         /// Time from the completion of a round's last flow to the start of the next round.
         pub gap: Option<Span>, in Span::ZERO..=LONGEST;

@@ -20,9 +20,9 @@ params! {
         pub size: Bytes, in Bytes(1)..;
         /// Size of the request that the destination sends first.
         pub request: Bytes = Bytes(0);
-        /// Start, measured from the beginning of the entry.
+        /// Start, from the start of the entry.
         pub start: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-        /// Ids of flows and names of entries that must be complete before the flow starts.
+        /// Ids of flows, and names of entries, that must be complete before the flow starts.
         pub after: Vec<String> = Vec::new();
         /// Delay from the last of these completions to the start of the flow.
         pub delay: Span = Span::ZERO, in Span::ZERO..=LONGEST;

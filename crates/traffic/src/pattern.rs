@@ -21,7 +21,7 @@ params! {
 
 params! {
     /// All-to-all: each host sends a flow to each other host. In round r (from 1) host i sends to host i + r, modulo the
-    /// number of hosts, so that each round is a permutation.
+    /// number of hosts: each round is a permutation.
     pub struct AllToAll {
         /// Participating hosts: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub hosts: Vec<String> = vec!["all".to_string()];
@@ -29,9 +29,9 @@ params! {
         pub size: Bytes, in Bytes(1)..;
         /// Size of the request that the destination sends first.
         pub request: Bytes = Bytes(0);
-        /// Time between the starts of rounds; zero: all flows start together.
+        /// Time from the start of a round to that of the next; zero: all flows start together.
         pub stagger: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-        /// Upper bound of each flow's random delay after the beginning of its round (uniform).
+        /// Upper bound of each flow's random delay after the start of its round (uniform).
         pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }

@@ -17,7 +17,7 @@ poisson_params! {
         pub destinations: Vec<String> = vec!["all".to_string()];
         /// Distribution of flow sizes: a published one by name, a file, or a parametric one.
         pub sizes: Sizes;
-        /// Probability that source and destination share a rack; if absent, destinations are drawn regardless of racks.
+        /// Probability that the destination is in the source's rack; if absent, racks do not matter.
         pub intra_rack: Option<f64>, in 0.0..=1.0;
         /// Size of the request that the destination sends first.
         pub request: Bytes = Bytes(0);
@@ -33,10 +33,10 @@ poisson_params! {
         pub destinations: Vec<String> = vec!["all".to_string()];
         /// Hot hosts, in the form of `sources`; if absent, chosen at random.
         pub hot: Option<Vec<String>>;
-        /// Number of hot hosts as a fraction of the destinations, at least one, if they are chosen at random.
-        /// Source: RCM §4, fig. 8.
+        /// Number of hot hosts as a fraction of the destinations (one at least), if they are chosen at random. Source: RCM
+        /// §4, fig. 8.
         pub hot_hosts: f64 = 0.125, in 0.0..=1.0;
-        /// Probability that a flow goes to a hot host; other flows go uniformly to all destinations, hot ones included.
+        /// Probability that a flow goes to a hot host; the others go uniformly to all destinations, hot ones included.
         /// Source: RCM §4, fig. 8.
         pub fraction: f64 = 0.15, in 0.0..=1.0;
         /// Distribution of flow sizes: a published one by name, a file, or a parametric one.

@@ -21,14 +21,14 @@ params! {
 }
 
 poisson_params! {
-    /// Queries and responses: clients ask at random instants, responders answer at once (partition–aggregate).
+    /// Queries and responses (partition–aggregate): clients ask at random instants, responders answer at once.
     pub struct QueryTraffic {
         /// Hosts that send queries: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub clients: Vec<String> = vec!["all".to_string()];
         /// Hosts that answer, never the client itself: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these
         /// excludes.
         pub responders: Vec<String> = vec!["all".to_string()];
-        /// Number of responders that answer a query, drawn anew each time; if absent, all of them.
+        /// Number of responders to a query, drawn anew for each; if absent, all of them.
         pub fanout: Option<u32>, in 1u32..;
         /// Size of each response; give this or `total`.
         pub size: Option<Bytes>, in Bytes(1)..;
@@ -38,7 +38,7 @@ poisson_params! {
         pub request: Bytes = Bytes(0);
         /// Upper bound of each response's random delay after the query (uniform).
         pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-        /// Result that the client sends on when all responses have arrived; the query is complete when the result is.
+        /// Result that the client sends on after the last response; the query is complete when the result is.
         pub aggregate: Option<Aggregate>;
     }
 }

@@ -13,7 +13,7 @@ params! {
 names! {
     /// Notation of probabilities in a distribution file.
     pub enum Probability {
-        /// Decided by the last line, which is 1 or 100; the choice is reported.
+        /// By the last line, which is 1 or 100; the choice is reported.
         "auto" => Auto,
         /// Probabilities from 0 to 1.
         "fraction" => Fraction,
@@ -23,9 +23,9 @@ names! {
 }
 
 params! {
-    /// A distribution from a file: a line per point, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a
-    /// comma, linear between points; `#` starts a comment and one heading line is allowed. Reads the files of HPCC and
-    /// Alibaba (percent), pFabric (three columns, packets: `unit = "1460B"`) and this project's own.
+    /// Distribution from a file: one point a line, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a
+    /// comma; linear between points. `#` starts a comment, one heading line is allowed. Reads files of HPCC and Alibaba
+    /// (percent), pFabric (three columns, packets: `unit = "1460B"`) and our own.
     pub struct SizeFile {
         /// Path of the file, relative to the scenario's folder.
         pub path: String;
@@ -75,7 +75,7 @@ choice! {
         "hadoop" => Hadoop(Published),
         /// Distributed storage, Alibaba 2019, published with HPCC (SIGCOMM 2019).
         "storage" => Storage(Published),
-        /// A distribution from a file.
+        /// Distribution from a file.
         "file" => File(SizeFile),
         /// All flows of equal size.
         "fixed" => Fixed(FixedSize),

@@ -87,7 +87,7 @@ names! {
     pub enum RateCounts {
         /// Application bytes only. Source: ns-3 `OnOffApplication::DataRate`.
         "payload" => Payload,
-        /// Every byte that occupies the link: headers, preamble and gap too, so that the link's rate fills the link.
+        /// Every byte on the wire: headers, preamble and gap, too, so that the link's rate fills the link.
         "wire" => Wire,
     }
 }

@@ -37,9 +37,9 @@ names! {
 names! {
     /// Event that resets a backed-off RTO.
     pub enum BackoffReset {
-        /// The next RTT sample, which retransmitted segments do not give, resets the RTO. Source: RFC 6298 §3, §5.7.
+        /// The next RTT sample, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
         "sample" => Sample,
-        /// Any ACK of new data resets the RTO. Source: Linux tcp_clean_rtx_queue.
+        /// Any ACK of new data. Source: Linux tcp_clean_rtx_queue.
         "ack" => Ack,
     }
 }
@@ -48,21 +48,21 @@ names! {
     pub enum RttSampling {
         /// One timed segment per round, with Karn's algorithm. Source: RFC 6298 §3.
         "timed_segment" => TimedSegment,
-        /// The timestamp echoed by every ACK, with the gains of RFC 7323 appendix G; needs `timestamps`, and has the
-        /// resolution of `timestamp_tick`. Source: RFC 7323 §4.
+        /// The timestamp echoed by every ACK, to `timestamp_tick`, with the gains of RFC 7323 appendix G; needs
+        /// `timestamps`. Source: RFC 7323 §4.
         "timestamps" => Timestamps,
-        /// Every ACK: the first segment that it newly acknowledges, if sent only once, by the exact clock; the variance
-        /// follows the largest deviation of each round. Source: Linux tcp_ack_update_rtt, tcp_rtt_estimator.
+        /// Every ACK: the first segment that it newly acknowledges, if that was sent only once, by the exact clock; the
+        /// variance follows the largest deviation of each round. Source: Linux tcp_ack_update_rtt, tcp_rtt_estimator.
         "every_ack" => EveryAck,
     }
 }
 names! {
     /// Loss detection on connections with SACK.
     pub enum LossDetection {
-        /// Loss detection by the number of segments SACKed above a hole. Source: RFC 6675 §4.
+        /// By count: segments SACKed above a hole. Source: RFC 6675 §4.
         "rfc6675" => Rfc6675,
-        /// Loss detection by time (RACK): a segment is lost when one that was sent later has arrived and the reordering
-        /// window has passed; lost retransmissions are detected, too. Source: RFC 8985; Linux tcp_rack_mark_lost.
+        /// By time (RACK): a segment is lost when one sent later has arrived and the reordering window has passed; lost
+        /// retransmissions are detected, too. Source: RFC 8985; Linux tcp_rack_mark_lost.
         "rack" => Rack,
     }
 }
@@ -71,14 +71,14 @@ names! {
     pub enum EcnEcho {
         /// Classic echo: ECE on every ACK until CWR arrives. Source: RFC 3168 §6.1.3.
         "classic" => Classic,
-        /// DCTCP echo: ECE tells exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
+        /// DCTCP echo: ECE says exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
         "dctcp" => Dctcp,
     }
 }
 names! {
     /// Packets that are sent as ECN-capable.
     pub enum EctOn {
-        /// Data segments that are sent for the first time. Source: RFC 3168 §6.1.4, §6.1.5.
+        /// Data segments when sent for the first time. Source: RFC 3168 §6.1.4, §6.1.5.
         "new_data" => NewData,
         /// All data segments, retransmissions included.
         "data" => Data,
@@ -99,7 +99,7 @@ names! {
     }
 }
 names! {
-    /// Detection of spurious timeouts. The response to one is that of RFC 4015.
+    /// Detection of spurious timeouts. The response is that of RFC 4015.
     pub enum SpuriousRto {
         /// No detection.
         "none" => None,
@@ -116,11 +116,11 @@ names! {
     pub enum SlowStart {
         /// Slow start ends at ssthresh only. Source: RFC 5681 §3.1.
         "standard" => Standard,
-        /// HyStart: ends slow start at a train of ACKs as long as half the minimum RTT, or when the RTT has risen by an
-        /// eighth (4 to 16 ms); a part of CUBIC. Source: Linux tcp_cubic.c hystart_update.
+        /// HyStart, a part of CUBIC: slow start ends at a train of ACKs as long as half the minimum RTT, or when the RTT has
+        /// risen by an eighth (4 to 16 ms). Source: Linux tcp_cubic.c hystart_update.
         "hystart" => HyStart,
-        /// HyStart++: when the RTT has risen by an eighth (4 to 16 ms), slow start continues for up to five rounds at a
-        /// quarter of its speed. Source: RFC 9406.
+        /// HyStart++: once the RTT has risen by an eighth (4 to 16 ms), slow start goes on at a quarter of its speed for up
+        /// to five rounds. Source: RFC 9406.
         "hystart++" => HyStartPlusPlus,
     }
 }
@@ -131,7 +131,7 @@ names! {
         /// acknowledged bytes.
         /// Source: RFC 5681 §3.1, RFC 9438.
         "rfc" => Rfc,
-        /// Arithmetic of Linux: ssthresh from cwnd in whole segments, once per recovery with its timeouts; CUBIC of
+        /// Arithmetic of Linux: ssthresh from cwnd in whole segments, once per recovery, timeouts included; CUBIC of
         /// tcp_cubic.c, in ticks of `clock_granularity`; congestion avoidance counts delivered bytes. Source: Linux
         /// tcp_reno_ssthresh, tcp_enter_loss, bictcp_update, tcp_cong_avoid.
         "linux" => Linux,
@@ -141,9 +141,9 @@ names! {
 names! {
     /// Time at which a segment named by a drop notification is retransmitted.
     pub enum DropResend {
-        /// Retransmission at once, regardless of congestion window and pacing. Source: PDN §IV.
+        /// At once, regardless of congestion window and pacing. Source: PDN §IV.
         "at_once" => AtOnce,
-        /// Retransmission when the window has room, before new data; at once if nothing else is in flight.
+        /// Once the window has room, before new data; at once if nothing else is in flight.
         "window" => Window,
     }
 }
@@ -154,12 +154,12 @@ params! {
 }
 params! {
     /// PSH also on each segment that ends more than half a window beyond the last PSH, counted in the application's writes;
-    /// the window is the largest that the peer had offered by then. A receiver whose `delayed_acks` are "adaptive"
-    /// takes PSH for the end of a message, and one whose NIC merges segments merges nothing behind it. Source: Linux
-    /// tcp_sendmsg_locked, forced_push. Deviation: retransmitted segments carry no PSH.
+    /// the window is the largest offered by the peer so far. A receiver with "adaptive" `delayed_acks` takes PSH for the end
+    /// of a message; a NIC that merges segments merges nothing behind it. Source: Linux tcp_sendmsg_locked, forced_push.
+    /// Deviation: retransmitted segments carry no PSH.
     pub struct HalfWindowPush {
-        /// Sizes of the application's write calls, the last value repeated; calls follow each other at once. Each call begins
-        /// a new half of the window. Empty: a single call.
+        /// Sizes of the application's write calls, the last one repeated; calls follow each other at once, and each begins a
+        /// new half window. Empty: a single call.
         pub writes: Vec<Bytes> = Vec::new();
     }
 }
@@ -168,7 +168,7 @@ fanin_params::choice! {
     pub enum PushBit {
         /// The last segment of the application's written data.
         "last" => Last(LastPush),
-        /// The last segment, and one after each half window.
+        /// The last segment, and each that ends more than half a window beyond the last PSH.
         "half_window" => HalfWindow(HalfWindowPush),
     }
 }
@@ -179,7 +179,7 @@ names! {
         /// Fixed delay: an ACK waits for `ack_every` segments or `delayed_ack_timeout`. Source: RFC 5681 §4.2.
         "fixed" => Fixed,
         /// Adaptive delay: an ACK waits for more than `ack_every` − 1 segments of the size seen, or for a time that follows
-        /// the spacing of arrivals, from `delayed_ack_timeout` to `delayed_ack_max`; the end of a message (PSH or a short
+        /// the spacing of arrivals, from `delayed_ack_timeout` to `delayed_ack_max`. The end of a message (PSH or a short
         /// segment) is acknowledged at once, unless this end answers each message with one of its own. Source: Linux
         /// __tcp_ack_snd_check, tcp_measure_rcv_mss, tcp_send_delayed_ack, tcp_cleanup_rbuf.
         "adaptive" => Adaptive,
@@ -190,13 +190,13 @@ params! {
     pub struct Uncompressed { }
 }
 params! {
-    /// Compression of SACKs: the first three ACKs with equal number leave at once, as fast retransmit needs them; later ones
-    /// wait and are merged.
+    /// Compression by a timer: the first three ACKs with equal number leave at once, as fast retransmit needs them; later
+    /// ones wait and are merged. Source: Linux tcp_comp_sack_delay_ns.
     pub struct CompressedSacks {
-        /// Longest wait of a merged ACK; at most 5 % of the RTT. Source: Linux tcp_comp_sack_delay_ns.
+        /// Longest wait of a merged ACK; at most 5 % of the RTT.
         pub delay: Span = Span::from_ms(1), in Span::from_ns(1)..=Span::from_ms(100);
-        /// Slack of the timer, by which it fires late. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full
-        /// unless another timer runs in between.
+        /// Time by which the timer fires late. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full unless
+        /// another timer runs in between.
         pub slack: Span = Span::from_us(100), in Span::ZERO..=Span::from_ms(100);
         /// Largest number of ACKs merged into one. Source: Linux tcp_comp_sack_nr.
         pub most: u32 = 44, in 1..=255;
@@ -207,7 +207,8 @@ fanin_params::choice! {
     pub enum SackCompression {
         /// ACKs are not merged.
         "none" => None(Uncompressed),
-        /// ACKs are merged by a timer. Source: Linux tcp_comp_sack_delay_ns.
+        /// Compression by a timer: the first three ACKs with equal number leave at once, as fast retransmit needs them;
+        /// later ones wait and are merged. Source: Linux tcp_comp_sack_delay_ns.
         "timer" => Timer(CompressedSacks),
     }
 }
@@ -230,39 +231,39 @@ fanin_params::choice! {
     pub enum Pacing {
         /// No pacing.
         "none" => None(Unpaced),
-        /// Pacing by window and RTT.
+        /// Pacing at gain · cwnd / SRTT, from the first RTT sample on. Source: Linux tcp_update_pacing_rate, sch_fq.
         "fq" => Fq(Paced),
     }
 }
 
 params! {
-    /// A receive buffer of constant size.
+    /// Receive buffer of constant size.
     pub struct FixedWindow {
-        /// Size of the buffer, rounded down to a value that the window scale can express.
+        /// Size, rounded down to what the window scale can express.
         pub size: Bytes = Bytes(16_777_216), in Bytes(1_460)..=Bytes(1_073_725_440);
     }
 }
 names! {
-    /// Measurement of the receiver's RTT, and growth of the buffer after an RTT in which the application read more than in
-    /// any before.
+    /// Measurement of the receiver's RTT, and growth of the buffer after an RTT with more read than in any before.
     pub enum WindowGrowth {
-        /// Linux 5.15 to 6.12: the RTT is smoothed over 8 samples, echoes within the present clock tick count as a tick; the buffer gets
-        /// twice the bytes read plus 16 segments, and twice the growth on top. Source: Linux 5.15 and 6.12 tcp_rcv_rtt_update,
-        /// tcp_rcv_space_adjust.
+        /// Linux 5.15 to 6.12. RTT: smoothed over 8 samples; echoes within the present clock tick count as one tick. Buffer:
+        /// twice the bytes read plus 16 segments, and twice the growth on top. Source: Linux 5.15 and 6.12
+        /// tcp_rcv_rtt_update, tcp_rcv_space_adjust.
         "linux-5.15" => Linux515,
-        /// Linux 6.18: a lower RTT counts at once, echoes within the present tick and higher RTTs while data is unread are ignored; no
-        /// extra segments, unread data counts against the bytes read, data beyond a gap reserves room for the missing bytes. Source:
-        /// Linux 6.18 tcp_rcv_rtt_update, tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust, tcp_rcvbuf_grow.
+        /// Linux 6.18. RTT: a lower one counts at once; echoes within the present tick, and higher ones while data is
+        /// unread, are ignored. Buffer: no extra segments; unread data counts against the bytes read, data beyond a gap
+        /// reserves room for the missing bytes. Source: Linux 6.18 tcp_rcv_rtt_update, tcp_rcv_rtt_measure_ts,
+        /// tcp_rcv_space_adjust, tcp_rcvbuf_grow.
         "linux-6.18" => Linux618,
     }
 }
 params! {
-    /// Receive buffer autotuning: a buffer that grows with the rate, of which a share is window. The initial window is
-    /// `buffer` · `share` less a segment (64,088 B). Once per RTT in which more was read than in any before, the buffer grows
-    /// to twice that amount, plus twice the growth (`growth`); the window follows by two segments for each that arrives.
+    /// Autotuning: a receive buffer that grows with the rate, of which a share is window. The initial window is `buffer` ·
+    /// `share` less a segment (64,088 B). After each RTT in which more was read than in any before, the buffer grows to
+    /// twice that amount, plus twice the growth (`growth`); the window follows by two segments for each that arrives.
     ///
-    /// Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window.
-    /// Deviation: Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
+    /// Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window. Deviation:
+    /// Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
     pub struct GrowingWindow {
         /// Initial size of the buffer's memory. Source: Linux tcp_rmem\[1\].
         pub buffer: Bytes = Bytes(131_072), in Bytes(4_096)..=Bytes(1_073_725_440);
@@ -272,8 +273,8 @@ params! {
         /// 1; 6.12 TCP_DEFAULT_SCALING_RATIO.
         pub share: f64 = 0.5, in 0.05..=1.0;
         /// Share of the memory that is window once a full segment has arrived: its payload over the memory that holds it;
-        /// `linux`: 0.625, 1448 B in a buffer of 2 KiB with 256 B of sk_buff. If absent, `share`. Source: Linux 6.12
-        /// scaling_ratio; 5.15 has none.
+        /// `linux`: 0.625 (1448 B in 2 KiB and 256 B of sk_buff). If absent, `share`. Source: Linux 6.12 scaling_ratio; 5.15
+        /// has none.
         pub frame_share: Option<f64> = None, in 0.05..=1.0;
         /// Growth rule of the buffer; `linux`: "linux-6.18".
         pub growth: WindowGrowth = WindowGrowth::Linux515;
@@ -282,7 +283,7 @@ params! {
 fanin_params::choice! {
     /// Receive buffer and window.
     pub enum ReceiveWindow {
-        /// Constant receive window.
+        /// Receive buffer of constant size.
         "fixed" => Fixed(FixedWindow),
         /// Receive window that grows with the rate (autotuning).
         "auto" => Auto(GrowingWindow),
@@ -327,15 +328,15 @@ profiled! {
         pub congestion_control: CongestionControl = CongestionControl::NewReno(NewReno {})
             => CongestionControl::Cubic(Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true });
         /// Three-way handshake at the start and FIN at the end; if false, connections are open from the start and never
-        /// close, like persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
+        /// close, as persistent ones between servers. Source: RFC 9293 §3.5, §3.6.
         pub handshake: bool = true;
-        /// Maximum transmission unit: bytes of the largest IP packet; with IPv6 at least 1280 (RFC 8200 §5).
+        /// MTU: bytes of the largest IP packet; with IPv6 at least 1280 (RFC 8200 §5).
         pub mtu: u16 = 1500, in 576..=65_000;
-        /// Maximum segment size: payload bytes of a full segment. If absent, MTU − 40, and 12 less with timestamps (RFC
-        /// 6691): 1448 or 1460; with IPv6 20 less, 1428 or 1440.
+        /// MSS: payload bytes of a full segment. If absent, MTU − 40, and 12 less with timestamps (RFC 6691): 1460 or 1448;
+        /// with IPv6 20 less, 1440 or 1428.
         pub mss: Option<u16> = None, in 64u16..=64_000;
-        /// Initial window after the handshake, in segments; `linux`: 10. If absent, by `initial_window_rule`.
-        /// Source: Linux TCP_INIT_CWND.
+        /// Initial window in segments, after the handshake; `linux`: 10. If absent, by `initial_window_rule`. Source: Linux
+        /// TCP_INIT_CWND.
         pub initial_window: Option<u32> = None => Some(10), in 1u32..=100_000;
         /// Rule of the initial window if `initial_window` is absent.
         pub initial_window_rule: InitialWindow = InitialWindow::Rfc5681;
@@ -345,38 +346,36 @@ profiled! {
         pub window_rules: WindowRules = WindowRules::Rfc => WindowRules::Linux;
         /// Mechanism that ends slow start before a loss; `linux` with CUBIC: "hystart".
         pub slow_start: SlowStart = SlowStart::Standard;
-        /// Limit of slow-start growth per ACK, in segments (L of RFC 3465); `linux`: no limit; with `slow_start =
-        /// "hystart++"` 8, or no limit with pacing. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
+        /// Limit of slow-start growth per ACK, in segments (L of RFC 3465); `linux`: none; with `slow_start = "hystart++"`
+        /// 8, or none if paced. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
         pub slow_start_limit: u32 = 1 => 65_535, in 1..=65_535;
-        /// Congestion window validation: the window grows only while it is used up. Source: RFC 7661 §4.2; Linux
+        /// Congestion window validation: the window grows only while it is fully used. Source: RFC 7661 §4.2; Linux
         /// tcp_is_cwnd_limited.
         pub cwnd_validation: bool = true;
-        /// Response of the window to idle time longer than an RTO; `linux`: "decay".
+        /// Window after idle time longer than an RTO; `linux`: "decay".
         pub idle_restart: IdleRestart = IdleRestart::Rfc5681 => IdleRestart::Decay;
         /// Selective acknowledgments, and loss recovery by them. Source: RFC 2018, RFC 6675.
         pub sack: bool = true;
         /// Loss detection with SACK; `linux`: "rack".
         pub loss_detection: LossDetection = LossDetection::Rfc6675 => LossDetection::Rack;
-        /// Tail loss probe with "rack": a segment is sent after two RTTs without an ACK, so that a tail loss is detected
-        /// before the RTO.
-        /// Source: RFC 8985 §7.
+        /// Tail loss probe with "rack": after two RTTs without an ACK a segment is sent, so that a tail loss shows before
+        /// the RTO. Source: RFC 8985 §7.
         pub tail_loss_probe: bool = true;
         /// Undo with "rack": a reduction is reverted when D-SACKs or timestamps show that nothing was lost. Source: Linux
         /// tcp_try_undo_recovery, tcp_try_undo_loss.
         pub undo: bool = true;
-        /// Slack of probe and reordering timeouts with "rack", for timers that are late; `linux`: 2 ms. Source: Linux
+        /// Slack of probe and reordering timeouts with "rack", for late timers; `linux`: 2 ms. Source: Linux
         /// TCP_TIMEOUT_MIN_US.
         pub timer_slack: Span = Span::ZERO => Span::from_ms(2), in Span::ZERO..=Span::from_s(1);
-        /// Duplicate ACK threshold: the number of duplicate ACKs (or segments SACKed above) that indicate a loss; with "rack", that end
-        /// the waiting for reordered segments. A number beyond any window disables it, as for networks that reorder. Source: RFC 5681
-        /// §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
+        /// Duplicate ACK threshold: number of duplicate ACKs (or segments SACKed above) that indicate a loss; with "rack",
+        /// that end the wait for reordered segments. A number beyond any window turns it off, for networks that reorder.
+        /// Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
         pub dup_thresh: u32 = 3, in 1..=65_535;
-        /// Limited transmit: new data is sent on the first duplicate ACKs. Source: RFC 3042.
+        /// Limited transmit: the first duplicate ACKs send new data. Source: RFC 3042.
         pub limited_transmit: bool = true;
-        /// Proportional rate reduction in SACK recovery and after ECN echoes; `linux`: on. With "rack" the window is bounded
-        /// by the delivered bytes, plus a segment on cumulative ACKs that report no loss (RFC 9937); otherwise by slow start
-        /// (RFC 6937).
-        /// Source: RFC 6937, RFC 9937.
+        /// Proportional rate reduction (PRR) in SACK recovery and after ECN echoes; `linux`: on. The window is bounded by
+        /// slow start (RFC 6937); with "rack" by delivered bytes, plus a segment on cumulative ACKs that report no loss (RFC
+        /// 9937). Source: RFC 6937, RFC 9937.
         pub prr: bool = false => true;
         /// Initial RTO, before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
         pub rto_initial: Span = Span::from_s(1), in Span::from_us(1)..=Span::from_s(60);
@@ -386,12 +385,12 @@ profiled! {
         pub rto_floor: RtoFloor = RtoFloor::Rto => RtoFloor::Variance;
         /// Maximum RTO, also after back-off; `linux`: 120 s. Source: RFC 6298 §2.5 (at least 60 s); Linux TCP_RTO_MAX.
         pub rto_max: Span = Span::from_s(60) => Span::from_s(120), in Span::from_us(1)..=Span::from_s(3600);
-        /// Clock granularity G: smallest variance term, and unit of RTOs. Source: RFC 6298 §2.2, §4 (at most 100 ms); Linux
-        /// HZ = 1000.
+        /// Clock granularity G: smallest variance term of the RTO, and its unit. Source: RFC 6298 §2.2, §4 (at most 100 ms);
+        /// Linux HZ = 1000.
         pub clock_granularity: Span = Span::from_ms(1), in Span::ZERO..=Span::from_ms(500);
-        /// Coarse timers: RACK's timers, its RTO among them, and adaptive delayed ACKs expire at the first tick after they are due, of a
-        /// clock that all hosts share (ticks `clock_granularity` apart from the start on). If false, exactly. Source: Linux timer wheel
-        /// (calc_index). Deviation: other timers are exact.
+        /// Coarse timers: RACK's timers (its RTO, too) and adaptive delayed ACKs expire at the next tick of a clock that all
+        /// hosts share: one tick per `clock_granularity`, from the start of the run. If false, exactly when due. Source:
+        /// Linux timer wheel (calc_index). Deviation: other timers are exact.
         pub timer_ticks: bool = false;
         /// Event that resets a backed-off RTO; `linux`: "ack".
         pub backoff_reset: BackoffReset = BackoffReset::Sample => BackoffReset::Ack;
@@ -399,11 +398,11 @@ profiled! {
         pub rtt_sampling: RttSampling = RttSampling::TimedSegment => RttSampling::EveryAck;
         /// Detection of spurious timeouts; `linux`: "f_rto".
         pub spurious_rto: SpuriousRto = SpuriousRto::None => SpuriousRto::FRto;
-        /// Number of consecutive timeouts that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293
+        /// Number of timeouts in a row that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293
         /// §3.8.3 (R2: at least 100 s).
         pub max_retries: u32 = 15, in 1..=200;
-        /// Number of consecutive timeouts of SYN or SYN/ACK that end a connection. Source: Linux tcp_syn_retries (6); RFC
-        /// 9293 §3.8.3 (at least 3 minutes).
+        /// Number of timeouts of SYN or SYN/ACK in a row that end a connection. Source: Linux tcp_syn_retries (6); RFC 9293
+        /// §3.8.3 (at least 3 minutes).
         pub syn_retries: u32 = 8 => 6, in 1..=200;
         /// Time in TIME-WAIT; `linux`: 60 s. Source: RFC 9293 §3.6.1 (2 MSL, 4 minutes); Linux TCP_TIMEWAIT_LEN.
         pub time_wait: Span = Span::from_s(240) => Span::from_s(60), in Span::ZERO..=Span::from_s(3600);
@@ -420,8 +419,8 @@ profiled! {
         pub delayed_ack_timeout: Span = Span::from_ms(200) => Span::from_ms(40), in Span::from_ns(1)..Span::from_ms(500);
         /// Longest delay of an adaptive ACK. Source: Linux TCP_DELACK_MAX.
         pub delayed_ack_max: Span = Span::from_ms(200), in Span::from_ns(1)..Span::from_ms(500);
-        /// Quick ACKs: number of ACKs that are not delayed at the start, after idle time, and after out-of-order data (fixed
-        /// delay) or duplicates (adaptive delay, at most as many as half a window has segments); `linux`: 16. Source: Linux
+        /// Quick ACKs: number of ACKs without delay at the start, after idle time, and after out-of-order data (fixed delay)
+        /// or duplicates (adaptive delay; at most as many as half a window has segments); `linux`: 16. Source: Linux
         /// TCP_MAX_QUICKACKS, tcp_incr_quickack.
         pub quick_acks: u32 = 0 => 16, in 0..=255;
         /// Compression of the ACKs of out-of-order segments; `linux`: "timer". Needs `sack`.
@@ -430,7 +429,7 @@ profiled! {
         /// D-SACK: the first SACK block of the next ACK reports data that arrived twice; `linux`: on. Needs `sack`. Source:
         /// RFC 2883 §4.
         pub dsack: bool = false => true;
-        /// PAWS: segments with a timestamp more than a tick older than the one to be echoed are dropped and acknowledged;
+        /// PAWS: a segment whose timestamp is more than a tick older than the one to be echoed is dropped and acknowledged;
         /// `linux`: on. Needs `timestamps`. Source: RFC 7323 §5; Linux tcp_paws_discard, tcp_disordered_ack. Deviation: none
         /// for timestamps that were not updated for 24 days.
         pub paws: bool = false => true;
@@ -451,28 +450,30 @@ profiled! {
         pub ecn_echo: EcnEcho = EcnEcho::Classic;
         /// Packets that are sent as ECN-capable.
         pub ect_on: EctOn = EctOn::NewData;
-        /// Drop notifications of switches: the dropped packet is retransmitted at once, the window reduced once per RTT at most. Segments
-        /// are 20 bytes smaller, with IPv6 44, to leave room for a notification; both ends should have it. Source: PDN §IV.
+        /// Drop notifications of switches: the dropped packet is retransmitted at once, the window reduced at most once per
+        /// RTT. Segments are 20 bytes smaller (IPv6: 44) to leave room for a notification. Both ends should have it. Source:
+        /// PDN §IV.
         pub drop_notification: bool = false;
-        /// NACKs for trimmed packets: the receiver answers one at once by an ACK with a NACK, on which the sender acts as on a drop
-        /// notification. Both ends have it. Source: NDP §3.1, CP.
+        /// NACKs for trimmed packets: the receiver answers at once by an ACK with a NACK, on which the sender acts as on a
+        /// drop notification. Both ends should have it. Source: NDP §3.1, CP.
         pub trim_nack: bool = false;
-        /// Time of retransmission of segments named by drop notifications and NACKs.
+        /// Moment at which segments named by drop notifications and NACKs are retransmitted.
         pub drop_resend: DropResend = DropResend::AtOnce;
         /// Pacing of segments over the RTT.
         pub pacing: Pacing = Pacing::None(Unpaced {});
-        /// Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in a millisecond, from two segments to
-        /// `tso_max`; the sender waits for a third of the window before it starts a burst. Source: Linux tcp_tso_autosize
-        /// (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
+        /// Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in 1 ms, from two segments
+        /// to `tso_max`; a burst starts once a third of the window is free. Source: Linux tcp_tso_autosize (sk_pacing_shift
+        /// = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
         pub tso: bool = false;
         /// Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
         pub tso_max: Bytes = Bytes(65_536), in Bytes(1_460)..=Bytes(65_536);
-        /// Longer bursts at short RTTs, with `tso`: by `tso_max` halved once per 2^this µs of the minimum RTT; 0: off, as
+        /// Longer bursts at short RTTs, with `tso`: plus `tso_max`, halved once per 2^this µs of the minimum RTT; 0: off, as
         /// before Linux 5.18. Source: Linux tcp_tso_rtt_log.
         pub tso_rtt_log: u8 = 9, in 0..=31;
-        /// TCP small queues: a connection keeps at most what cwnd / SRTT sends in a millisecond in the transmit queue of a `nic =
-        /// "fifo"`, twice that when retransmitting, two bursts at least; without pacing 1 MiB at most. The rest stays in its socket.
-        /// `linux`: on. Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
+        /// TCP small queues: a connection keeps in the transmit queue of a `nic = "fifo"` at most what cwnd / SRTT sends in
+        /// 1 ms (twice that when retransmitting), but two bursts at least; without pacing 1 MiB at most. The rest waits in
+        /// its socket. `linux`: on. Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10,
+        /// tcp_limit_output_bytes.
         pub small_queues: bool = false => true;
     }
 }

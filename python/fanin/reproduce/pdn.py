@@ -135,7 +135,7 @@ def grid(context: Context) -> list[int]:
 
 
 DERIVED: Final = (BUFFER // FRAME + (3 * WIRE + 3 * 84 + RTT * RATE / 8) / WIRE) / 4
-"""Servers whose third round, four segments each, no longer fits: see docs/papers/pdn.md."""
+"""Servers whose third round, four segments each, no longer fits: see docs/dev/paper-pdn.md#where-fan-in-collapses."""
 BOUNDS: Final = (BUFFER / FRAME / 4, math.ceil(DERIVED) + 1)
 """With all segments in the queue, and with those away from it that a round trip takes; and a server for what one ACK releases."""
 

@@ -19,7 +19,7 @@ WIRE: Final = pdn.WIRE + 20
 ACK_WIRE: Final = 98
 """Wire bytes of an ACK: 78 B, which need no padding, and preamble and gap."""
 DERIVED: Final = (pdn.BUFFER // FRAME + (3 * WIRE + 3 * ACK_WIRE + pdn.RTT * pdn.RATE / 8) / WIRE) / 4
-"""Servers whose third round no longer fits, by the formula of docs/papers/pdn.md."""
+"""Servers whose third round no longer fits, by the formula of docs/dev/paper-pdn.md#where-fan-in-collapses."""
 NOTICE: Final = 44
 """Bytes of a notification: 16 + 16 of addresses, 12 of all else."""
 

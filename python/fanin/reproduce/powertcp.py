@@ -20,7 +20,7 @@ DRAIN_US: Final = 350
 
 FEW: Final = (
     "eleven windows of seven packets: on its way down the loop overshoots for a millisecond, and flows aim at 95 % "
-    "(docs/transports/powertcp.md)"
+    "(docs/dev/transports-measured.md#powertcp-few-packets)"
 )
 CALM: Final = "HPCC steps down once, by additive increase from there, and overshoots less than PowerTCP's windows of seven packets"
 

@@ -66,7 +66,7 @@ POINTS: Final[dict[str, dict[str, Any]]] = {
     "a port holds 50 KB": {"reserved": "50KB"},
     "a port holds 400 KB": {"reserved": "400KB"},
 }
-"""The open points of docs/papers/rcm.md, one changed at a time."""
+"""The open points of docs/dev/paper-rcm.md#what-the-paper-leaves-open, one changed at a time."""
 MARKS: Final[dict[str, dict[str, Any]]] = {
     "K_min 5 KB, K_max 200 KB, P_max 1 %": {},
     "K_min 50 KB": {"min": "50KB"},

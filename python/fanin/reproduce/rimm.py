@@ -217,7 +217,13 @@ def table1(context: Context) -> Findings:
     few = "as many as were lost: SACK sends nothing else again"
     rows = [
         Row(name=f"{BASIC}: mean", paper="30 to 150", fanin=mean[BASIC], low=30, high=150, note=few),
-        Row(name=f"{PLAIN}: mean", paper="> 1000", fanin=mean[PLAIN], low=1000, note="windows bound it: see docs/papers/rimm.md"),
+        Row(
+            name=f"{PLAIN}: mean",
+            paper="> 1000",
+            fanin=mean[PLAIN],
+            low=1000,
+            note="windows bound it: docs/dev/paper-rimm.md#how-it-was-set",
+        ),
     ]
     for variant in RIMMS:
         most = max(column(table, variant, "retransmits"))

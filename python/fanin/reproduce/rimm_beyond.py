@@ -116,7 +116,7 @@ def lines(means: pl.DataFrame, value: str, x: str, y: str) -> go.Figure:
     return plot
 
 
-PAGE: Final = "see docs/papers/rimm.md"
+PAGE: Final = "see docs/dev/paper-rimm.md#beyond-the-paper"
 
 
 @figure("rimm/hosts", title="Beyond the paper: RIMM with DCTCP, S-ECN, PDN, and UDP", seeds=3, short=1, seconds=60)

@@ -128,7 +128,7 @@ def fig7_hosts(context: Context) -> Findings:
 BY: Final = ("slow_start", "nic", "delay", "window")
 MAP: Final = (
     "hosts decide, and the paper does not say what its were: those with Linux's windows, or with HyStart behind one queue, have "
-    "its ratio; all that were tried are in docs/papers/rimm.md"
+    "its ratio; all that were tried are in docs/dev/paper-rimm.md#completion-times-by-hosts"
 )
 
 

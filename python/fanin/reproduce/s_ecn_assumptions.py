@@ -30,7 +30,9 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "512 KiB": {"switch.buffer.per_port": "512KiB"},
 }
 
-OPENED: Final = "SYN/ACKs wait in the watched queue, and early flows reach their 64 KiB window (docs/papers/s-ecn-observations.md)"
+OPENED: Final = (
+    "SYN/ACKs wait in the watched queue, and early flows reach their 64 KiB window (docs/dev/paper-s-ecn.md#open-points-decided)"
+)
 
 
 @figure("s-ecn/starts", title="What the spread of starts does to figures 4, 6, 8, 9 and 10", seeds=20, short=3, seconds=35)

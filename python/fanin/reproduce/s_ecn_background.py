@@ -49,7 +49,7 @@ LOCKED: Final = (
     "the flow that comes first has a window far above the path's, sends at exactly the port's rate and keeps the others "
     "out, so that any buffer is a full one; with windows of 128 KiB phase 2 is 0.77 and 1.04 Gb/s, with hosts whose clock is "
     "100 ppm fast 0.6 to 0.9 and 0.75 to 1.19 "
-    "(docs/papers/s-ecn-observations.md)"
+    "(docs/dev/paper-s-ecn.md#what-bounds-the-windows-decides-about-fig-10)"
 )
 EARLY: Final = (
     "second rounds of early flows arrive with the first round and wait at the uplinks; the bound knows only the first. In the "

@@ -67,7 +67,9 @@ def jobs(
     return context.each_seed(context.scenario(name).replace({**quick, **changes}), **{"flows": flows, **key})
 
 
-UPLINKS: Final = "the uplinks of the racks still bring what had queued there (docs/papers/s-ecn-observations.md)"
+UPLINKS: Final = (
+    "the uplinks of the racks still bring what had queued there (docs/dev/paper-s-ecn.md#observations-what-does-not-come-out)"
+)
 
 
 def _phase_2(name: str, slopes: list[float], note: str = "") -> list[Row]:

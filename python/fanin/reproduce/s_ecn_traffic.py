@@ -119,8 +119,8 @@ LOAD_NOTE: Final = (
     "the paper does not say what its load is of; here of the racks' uplinks, since of the hosts' links 0.4 fills the uplinks"
 )
 TIMEOUTS: Final = (
-    "the gain is fewer timeouts, as the paper says; how many depends on what stands in the hosts' NICs (docs/papers/s-ecn.md): "
-    "data column timed_out"
+    "the gain is fewer timeouts, as the paper says; how many depends on what stands in the hosts' NICs "
+    "(docs/dev/paper-s-ecn.md#timeouts-by-host): data column timed_out"
 )
 SLIGHTLY: Final = "the paper gives no number; at most 10 % is taken for slightly"
 

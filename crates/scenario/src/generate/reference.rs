@@ -91,6 +91,19 @@ fn above(doc: &str) -> String {
     }
 }
 
+/// Phrases that the page says once, above its tables or in its introduction; schema and Python classes keep them.
+const SAID_ABOVE: &[(&str, &str)] = &[
+    (", by name, `*` stands for anything", ", [by name](#how-values-are-written)"),
+    (": `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes", ", [by name](#how-values-are-written)"),
+    (", relative to the scenario's folder", ""),
+    (" Off if absent.", ""),
+];
+
+/// Text of a key for the page.
+fn said(doc: &str) -> String {
+    SAID_ABOVE.iter().fold(cell(doc), |text, (phrase, link)| text.replace(phrase, link))
+}
+
 fn section(page: &mut String, body: &StructSchema, catalogue: &Catalogue) {
     page.push_str(&format!("{}\n\n", body.doc));
     keys(page, &body.fields, catalogue);
@@ -126,7 +139,10 @@ fn choice_section(page: &mut String, name: &str, choice: &ChoiceSchema, catalogu
         if own.is_empty() && elsewhere.is_empty() {
             continue;
         }
-        page.push_str(&format!("### {name}: `kind = \"{}\"`\n{}\n\n", variant.kind, variant.body.doc));
+        page.push_str(&format!("### {name}: `kind = \"{}\"`\n", variant.kind));
+        if cell(&variant.body.doc) != cell(&variant.doc) {
+            page.push_str(&format!("{}\n\n", variant.body.doc));
+        }
         if !own.is_empty() {
             keys(page, own.iter().copied(), catalogue);
         }
@@ -195,7 +211,7 @@ fn row(field: &Field, kinds: Option<&str>, catalogue: &Catalogue) -> String {
         kinds.map(|kinds| format!("{kinds} | ")).unwrap_or_default(),
         type_text(&field.schema, catalogue),
         default_text(field),
-        cell(&field.doc)
+        said(&field.doc)
     )
 }
 

@@ -25,6 +25,8 @@ params! {
         pub to: String;
         /// Traffic class.
         pub class: u8 = 0, in 0..8;
+        /// Hosts, by name, `*` stands for anything.
+        pub from: Vec<String> = Vec::new();
         /// Longest time that a packet may wait for its mark.
         pub wait: u64 = 5;
     }
@@ -38,7 +40,7 @@ choice! {
         "always" => Always(Nothing),
         /// Above a threshold.
         "by_size" => BySize(BySize),
-        /// One host.
+        /// To one host.
         "to_one" => ToOne(ToOne),
     }
 }
@@ -108,6 +110,9 @@ fn the_reference_lists_every_key_once_with_its_type_default_and_range() {
         "## Marking\nAt `marking`, `more[]`, `named.NAME`.\n\n| `kind` | meaning |",
         "| `g` | number, 0 … 1 | `0.5` | Gain. |\n\nAlso `wait`: [keys of several kinds](#marking-keys-of-several-kinds).\n",
         "### Marking: keys of several kinds\n| key | kinds | type | default | meaning |\n|---|---|---|---|---|\n| `wait` | `by_size`, `to_one` | integer",
+        "### Marking: `kind = \"by_size\"`\nBy size.\n\n| key |",
+        "### Marking: `kind = \"to_one\"`\n| key |",
+        "| `from` | list of string | `[]` | Hosts, [by name](#how-values-are-written). |",
         "## When\nAt `when`.\n\n| name | meaning |\n|---|---|\n| `\"enqueue\"` | On the way in. |",
     ] {
         assert!(page.contains(expected), "{expected}\n--\n{page}");

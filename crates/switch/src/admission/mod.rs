@@ -5,10 +5,10 @@ use fanin_params::{choice, params, Cx};
 use fanin_units::{Amount, Bytes};
 
 params! {
-    /// A separate buffer for each port.
+    /// Separate buffer of fixed size for each port (drop tail).
     pub struct StaticBuffer {
-        /// Buffer of each port: a packet is dropped if it does not fit beside the packets that wait there.
-        /// Source: S-ECN §III-A (512 KB, the largest of its testbed).
+        /// Buffer of each port: a packet that does not fit beside those that wait is dropped. Source: S-ECN §III-A (512 KB,
+        /// the largest of its testbed).
         pub per_port: Amount = Amount::Bytes(512_000);
     }
 }
@@ -16,12 +16,12 @@ params! {
 params! {
     /// One buffer shared by all ports, with a dynamic threshold: each queue may grow to α times the free buffer. Source: DT.
     pub struct DynamicBuffer {
-        /// Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches).
+        /// Buffer of the whole switch. Source: DCTCP §4 (4 MB: shallow-buffered switches of 48 ports).
         pub total: Amount = Amount::Bytes(4_000_000);
-        /// α: a queue may hold at most α times the free buffer. Source: DT (1 lets a single congested queue take half of the
-        /// buffer); chips offer powers of two from 1/128 to 8.
+        /// α: limit of a queue, as a multiple of the free buffer. Source: DT (with 1 a single congested queue takes half of
+        /// the buffer); chips offer powers of two from 1/128 to 8.
         pub alpha: f64 = 1.0, in ALPHA;
-        /// Reserved buffer of each port in addition to its share, taken out of `total`; if absent, none.
+        /// Reserved buffer of each port, besides its share and out of `total`; if absent, none.
         pub reserved: Option<Amount>;
     }
 }
@@ -63,11 +63,12 @@ fn meant(kind: &str) -> Option<&'static str> {
 }
 
 choice! {
-    /// Buffer in which packets wait at a port. A packet that finds its port idle goes onto the wire and needs none.
+    /// Buffer of waiting packets. A packet that finds its port idle goes onto the wire and needs none.
     pub enum Buffer, meaning meant {
-        /// Fixed buffer per port (drop tail).
+        /// Separate buffer of fixed size for each port (drop tail).
         "static" => Static(StaticBuffer),
-        /// Buffer shared by all ports, with a dynamic threshold.
+        /// One buffer shared by all ports, with a dynamic threshold: each queue may grow to α times the free buffer. Source:
+        /// DT.
         "dynamic" => Dynamic(DynamicBuffer),
         /// Unlimited buffer.
         "unlimited" => Unlimited(UnlimitedBuffer),

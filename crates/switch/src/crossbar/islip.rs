@@ -4,10 +4,10 @@ use super::{Arbiter, Inputs, Match, Requests};
 use fanin_params::params;
 
 params! {
-    /// iSLIP crossbar scheduling. Source: iSLIP.
+    /// iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves. Source: iSLIP.
     pub struct IslipParams {
-        /// Iterations of request, grant and accept in one arbitration. Source: iSLIP §V (log2 N rounds are enough on average:
-        /// 3 or 4 at switches of 12 or 16 ports).
+        /// Iterations of request, grant and accept in one arbitration. Source: iSLIP §V (log2 N suffice on average: 3 or 4
+        /// at 12 or 16 ports).
         pub iterations: u32 = 3, in 1..=64;
     }
 }

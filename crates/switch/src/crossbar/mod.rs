@@ -18,16 +18,16 @@ params! {
 }
 
 params! {
-    /// Combined input- and output-queued: packets wait in virtual output queues, one for each input, output and class, cross
-    /// a crossbar as a whole, and wait in the queue of their output port. Source: CIOQ.
+    /// Combined input- and output-queued: packets wait at the input, in a virtual output queue for each input, output and
+    /// class, cross a crossbar whole, and wait at their output port. Source: CIOQ.
     pub struct Combined {
-        /// Buffer of each virtual output queue; a packet that does not fit is dropped. Source: RCM §4.1 (100 KB).
+        /// Buffer of each virtual output queue; what does not fit is dropped. Source: RCM §4.1 (100 KB).
         pub voq: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(4_000_000_000);
-        /// Buffer of each output port and class. An output with less room than a largest frame receives no packet, so none is dropped
-        /// there. Source: RCM §4.1 (100 KB).
+        /// Buffer of each output port and class. Nothing is dropped there: an output without room for a largest frame gets
+        /// no packet. Source: RCM §4.1 (100 KB).
         pub output: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(4_000_000_000);
-        /// Speedup: rate of each input and output of the crossbar, in rates of the fastest port. Source: CIOQ (2 - 1/N is needed, and
-        /// enough, to behave as an output-queued switch of N ports).
+        /// Speedup: rate of each crossbar input and output, over that of the fastest port. Source: CIOQ (2 - 1/N is needed,
+        /// and enough, to behave as an output-queued switch of N ports).
         pub speedup: f64 = 2.0, in 1.0..=64.0;
         /// Scheduler that matches inputs with outputs of the crossbar.
         pub scheduler: Arbitration = Arbitration::Islip(IslipParams { iterations: 3 });
@@ -45,7 +45,8 @@ choice! {
     pub enum Architecture {
         /// Output-queued: packets wait at output ports only.
         "output_queued" => OutputQueued(OutputQueued),
-        /// Combined: packets wait at input ports, in virtual output queues, and at output ports.
+        /// Combined input- and output-queued: packets wait at the input, in a virtual output queue for each input, output
+        /// and class, cross a crossbar whole, and wait at their output port. Source: CIOQ.
         "combined" => Combined(Combined),
     }
 }
@@ -191,9 +192,9 @@ macro_rules! registry {
 }
 
 registry! {
-    /// iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves.
+    /// iSLIP: request, grant, accept, with round-robin pointers that desynchronise by themselves. Source: iSLIP.
     "islip" => Islip(IslipParams, islip::Islip),
-    /// Round-robin matching (RRM): pointers of outputs and inputs that move with every grant.
+    /// Round-robin matching (RRM): pointers of outputs and inputs move with every grant.
     "round_robin" => RoundRobin(RoundRobinArbiterParams, round_robin::RoundRobin),
 }
 

@@ -5,11 +5,11 @@ use crate::{PortSettings, Unit, PRIORITIES};
 use fanin_params::{params, Cx, Param};
 
 params! {
-    /// Marking policy of some classes. With such an entry, each queue of a port has a marking state of its own and sees
-    /// nothing of the other queues; classes without an entry are marked by `switch.marking`, by their own queues as well, as
-    /// switches have a profile (WRED, ECN) for each queue. Source: SAI (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
+    /// Marking policy of some classes. With any entry each queue of a port is marked by itself, as by a switch's WRED or ECN
+    /// profile; classes without an entry follow `switch.marking`, by their own queues too. Source: SAI
+    /// (SAI_QUEUE_ATTR_WRED_PROFILE_ID).
     pub struct ClassMarking {
-        /// Classes to which the policy applies; classes beyond the last queue of a port share that queue.
+        /// Classes that the policy marks; those beyond the last queue of a port share that queue.
         pub classes: Vec<u8>;
         /// Marking policy of these classes.
         pub marking: Marking;

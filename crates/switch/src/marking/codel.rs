@@ -14,21 +14,21 @@ const MARK: MarkReason = MarkReason("codel");
 const MARK_BY_WAIT: MarkReason = MarkReason("codel_ce_threshold");
 
 params! {
-    /// Controlled delay (CoDel): drops packets at the head of a queue whose packets have all waited too long for an interval.
+    /// Controlled delay (CoDel): drops or marks at the head of a queue whose packets have all waited too long for an
+    /// interval.
     pub struct CodelParams {
-        /// Target: acceptable waiting time in a standing queue. Source: RFC 8289 §4.3 (5 ms).
+        /// Target: acceptable wait in a standing queue. Source: RFC 8289 §4.3 (5 ms).
         pub target: Span = Span::from_ms(5), in Span::from_ns(1)..=Span::from_s(10);
-        /// Interval for which all packets must wait longer than `target` before one is dropped; about the longest round-trip
-        /// time.
+        /// Interval in which all packets must have waited longer than `target` before one is dropped; about the longest RTT.
         /// Source: RFC 8289 §4.2 (100 ms).
         pub interval: Span = Span::from_ms(100), in Span::from_ns(1)..=Span::from_s(100);
-        /// Smallest backlog: nothing is dropped while at most this waits behind the packet. Source: Linux codel_should_drop (the device's
-        /// MTU with its header); RFC 8289 §5.5 (the largest packet so far).
+        /// Smallest backlog: nothing is dropped while no more than this waits behind the packet. Source: Linux
+        /// codel_should_drop (the device's MTU with its header); RFC 8289 §5.5 (the largest packet so far).
         pub mtu: Bytes = Bytes(1518), in Bytes(64)..=Bytes(65_535);
         /// ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off).
         pub ecn: bool = false;
-        /// Step marking: every ECN-capable packet that has waited longer than this is marked, whatever else is decided; if
-        /// absent, none. Source: Linux sch_codel (meant for DCTCP).
+        /// Step marking: every ECN-capable packet that has waited longer than this is marked, too; if absent, none. Source:
+        /// Linux sch_codel (meant for DCTCP).
         pub ce_threshold: Option<Span>;
     }
 }

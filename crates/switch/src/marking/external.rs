@@ -22,20 +22,20 @@ pub const OUTSIDE_SETTINGS: usize = 480;
 params! {
     /// External: a block outside of the simulator decides about every packet, over a Unix socket. See docs/cosimulation.md.
     pub struct OutsideParams {
-        /// Path of the Unix socket at which the block listens, from the working directory if it is relative.
+        /// Path of the Unix socket at which the block listens, relative to the working directory.
         pub socket: String = "fanin.sock".to_string();
-        /// Settings of the block, which get to it as they are written: at most 480 bytes.
+        /// Settings of the block, passed on as they are written: at most 480 bytes.
         pub settings: String = String::new();
-        /// Name and version that the block must have; another block is refused. If absent, any block may decide.
+        /// Name and version that the block must have; another is refused. If absent, any block may decide.
         pub block: Option<String> = None;
-        /// The block is asked about packets that leave the queue, too: it may mark those.
+        /// Departures: the block is also asked about packets that leave the queue, and may mark them.
         pub departures: bool = false;
-        /// The block is told of packets that admission has refused, too.
+        /// Refusals: the block is also told of packets that admission has refused.
         pub refusals: bool = false;
-        /// The block is asked where packets go that find no room at their port, or that it wants elsewhere: another port of the switch may
-        /// have them.
+        /// Detours: the block may send packets that find no room at their port, and any others, to another port of the
+        /// switch.
         pub detours: bool = false;
-        /// Longest time without a byte from the block, by the clock on the wall.
+        /// Longest wait for a byte from the block, in real time.
         pub timeout: Span = Span::from_s(10), in Span::from_ms(1)..=Span::from_s(3600);
     }
 }

@@ -11,9 +11,9 @@ use fanin_units::{Amount, Bytes};
 const FRONT_DROP: DropReason = DropReason("front_drop");
 
 params! {
-    /// Front drop: the packet at the head of a queue that has reached a limit is dropped instead of sent.
+    /// Front drop: no marks; the packet at the head of a queue that has reached a limit is dropped instead of sent.
     pub struct FrontDropParams {
-        /// Limit of the queue: a packet is dropped when at least this much waits, itself included.
+        /// Limit: a packet is dropped when at least this much waits, itself included.
         pub limit: Amount = Amount::Bytes(512_000);
     }
 }

@@ -165,8 +165,8 @@ fn meant(kind: &str) -> Option<&'static str> {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// Marking policy: the congestion signal of a port. One state per port, which observes the whole port; `codel`
-            /// has one for each class, and so do all policies if `switch.class_marking` has entries.
+            /// Marking policy: the congestion signal of a port. The whole port has one state; with `codel`, and with any
+            /// `switch.class_marking`, each class has its own.
             pub enum Marking, meaning meant {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
@@ -345,16 +345,18 @@ macro_rules! registry {
 registry! {
     /// No marking.
     "none" => None(NoMarking, none::Never),
-    /// Threshold: marks every ECN-capable packet when the queue is above K.
+    /// Threshold: an ECN-capable packet is marked when the queue is above K.
     "threshold" => Threshold(ThresholdParams, threshold::Threshold),
-    /// Random early detection: marks or drops with a probability that depends on the average queue.
+    /// Random early detection (RED): marks or drops with a probability that grows with the average queue.
     "red" => Red(RedParams, red::Red),
-    /// S-ECN: marks by the slope of the queue.
+    /// S-ECN: marks by the slope s of the queue at a port of rate R: no packet for s ≤ 0, a share of s/R for 0 < s < R,
+    /// every packet for s ≥ R; and every packet once K waits. Source: S-ECN §IV-B.
     "s_ecn" => SEcn(SEcnParams, s_ecn::SEcn),
-    /// Controlled delay: drops or marks packets at the head of a queue that have waited too long for an interval.
+    /// Controlled delay (CoDel): drops or marks at the head of a queue whose packets have all waited too long for an
+    /// interval.
     "codel" => Codel(CodelParams, codel::Codel),
-    /// Front drop: no marks; packets at the head of a queue that has reached a limit are dropped.
+    /// Front drop: no marks; the packet at the head of a queue that has reached a limit is dropped instead of sent.
     "front_drop" => FrontDrop(FrontDropParams, front_drop::FrontDrop),
-    /// External: a block outside of the simulator marks or drops.
+    /// External: a block outside of the simulator decides about every packet, over a Unix socket. See docs/cosimulation.md.
     "external" => External(OutsideParams, external::External),
 }

@@ -21,8 +21,8 @@ names! {
     pub enum Spacing {
         /// Geometric gaps: each packet is marked independently. Source: RED §7, method 1.
         "geometric" => Geometric,
-        /// Uniform gaps from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
-        /// RED §7, method 2, as in its fig. 2.
+        /// Uniform gaps from 1 to 1/p_b − 1: the paper's algorithm counts the arriving packet, its text (1 to 1/p_b) does
+        /// not. Source: RED §7, method 2, as in its fig. 2.
         "uniform" => Uniform,
         /// Uniform gaps from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
         "wait" => Wait,
@@ -30,10 +30,10 @@ names! {
 }
 
 params! {
-    /// Random early detection (RED).
+    /// Random early detection (RED): marks or drops with a probability that grows with the average queue.
     pub struct RedParams {
-        /// Lower threshold of the average queue, in packets, bytes or cells, which is also the unit of the average.
-        /// Source: RED-parameters (5 packets).
+        /// Lower threshold of the average queue, in packets, bytes or cells: the unit of the average, too. Source:
+        /// RED-parameters (5 packets).
         pub min: Amount = Amount::Packets(5);
         /// Upper threshold, in the same unit. Source: RED-parameters (three times `min`).
         pub max: Amount = Amount::Packets(15);
@@ -41,22 +41,22 @@ params! {
         pub max_p: f64 = 0.1, in (Bound::Excluded(0.0), Bound::Included(1.0));
         /// w_q: weight of one sample in the average; 1 uses the instantaneous queue. Source: RED §6 (0.002).
         pub weight: f64 = 0.002, in (Bound::Excluded(0.0), Bound::Included(1.0));
-        /// Gentle RED: the probability rises from `max_p` to 1 between `max` and twice `max`, instead of jumping to 1.
+        /// Gentle RED: between `max` and twice `max` the probability rises from `max_p` to 1; if false, it jumps to 1.
         /// Source: gentle-RED.
         pub gentle: bool = true;
         /// Spacing of marks. Source: RED §7 (uniform).
         pub spacing: Spacing = Spacing::Uniform;
-        /// ECN: ECN-capable packets are marked; otherwise they are dropped as well. Source: RFC 3168 §5.
+        /// ECN: ECN-capable packets are marked; if false, they are dropped as others are. Source: RFC 3168 §5.
         pub ecn: bool = true;
-        /// Hard drop: above the upper limit ECN-capable packets are dropped, too. Source: RFC 3168 §7 (as it recommends).
-        /// DCTCP wants them marked: `false`.
+        /// Hard drop: above the upper limit ECN-capable packets are dropped, too. Source: RFC 3168 §7 (recommended). DCTCP
+        /// wants them marked: `false`.
         pub hard_drop: bool = true;
-        /// Drops of packets that are not ECN-capable where others are marked. `false`: they pass, up to the limit of
-        /// `hard_drop`, as at the lossless queues of switches; acknowledgments and CNPs of RoCEv2 are such packets.
+        /// Drop of packets that are not ECN-capable, where others are marked. If false, they pass up to the limit of
+        /// `hard_drop`, as at lossless queues; RoCEv2's acknowledgments and CNPs are such packets.
         pub drop_others: bool = true;
-        /// Byte mode: the probability is proportional to the frame, if the unit is bytes or cells. Source: RED §4.
+        /// Byte mode: the probability is proportional to the frame's size, if the unit is bytes or cells. Source: RED §4.
         pub by_size: bool = false;
-        /// Typical frame size: its serialisation time is one sample of an idle port, and `by_size` is relative to it.
+        /// Typical frame size: an idle port counts one sample per serialisation time of it, and `by_size` is relative to it.
         pub mean_packet: Bytes = Bytes(1518), in Bytes(1)..;
     }
 }

@@ -15,23 +15,22 @@ const AT_K: MarkReason = MarkReason("threshold");
 names! {
     /// Amount that a mark subtracts from the sum.
     pub enum AfterMark {
-        /// Subtracts R·I, this packet's share of marks: the marked share is s/R, exactly on average.
+        /// Subtracts R·I: on average exactly s/R of the packets are marked.
         "subtract" => Subtract,
-        /// Resets the sum to zero, as a counter of unmarked packets that restarts: one packet in ⌊R/s⌋ + 1, so at most half
-        /// of them while s < R.
+        /// Resets the sum to zero: one packet in ⌊R/s⌋ + 1 is marked, at most half of them while s < R.
         "reset" => Reset,
     }
 }
 
 params! {
-    /// Register form, with adders and a comparator as in the paper's hardware: each packet adds P − R·I to a sum; a packet is
-    /// marked when the sum is above R·I. Source: S-ECN §IV-C.
+    /// Registers, without randomness: a packet of P wire bytes that arrives I after the one before adds P − R·I to a sum,
+    /// and is marked when the sum is above R·I. Adders and a comparator, as in the paper's hardware. Source: S-ECN §IV-C.
     pub struct SlopeParams {
-        /// Clock that measures intervals; at 20 ns R still fits its register at 1.6 Tb/s. Source: S-ECN §II-C, §IV-C (125
-        /// MHz).
+        /// Clock by which intervals are measured; at 20 ns, R of 1.6 Tb/s still fits its register. Source: S-ECN §II-C,
+        /// §IV-C (125 MHz).
         pub clock: Span = Span::from_ns(8), in Span::from_ps(100)..=Span::from_ns(20);
-        /// Credit earned while idle or draining, which later packets may use up: the sum is never below minus this. In wire
-        /// bytes; merely uneven arrivals need one full-size packet.
+        /// Credit earned while idle or draining, for later packets: the sum never falls below minus this, in wire bytes. One
+        /// full-size packet absorbs uneven arrivals.
         pub credit: Bytes = Bytes(1538), in Bytes(0)..=Bytes(65_535);
         /// Amount that a mark subtracts from the sum.
         pub after_mark: AfterMark = AfterMark::Subtract;
@@ -45,18 +44,20 @@ params! {
 choice! {
     /// Form in which the slope becomes a mark.
     pub enum SlopeForm {
-        /// Registers with a sum, without randomness.
+        /// Registers, without randomness: a packet of P wire bytes that arrives I after the one before adds P − R·I to a
+        /// sum, and is marked when the sum is above R·I. Adders and a comparator, as in the paper's hardware. Source: S-ECN
+        /// §IV-C.
         "registers" => Registers(SlopeParams),
         /// Probability per packet.
         "probability" => Probability(ByChance),
     }
 }
 params! {
-    /// S-ECN: marks by the slope s of the queue: no packet for s ≤ 0, a share of s/R for 0 < s < R, every packet for s ≥ R;
-    /// and every packet once K waits. Source: S-ECN §IV-B.
+    /// S-ECN: marks by the slope s of the queue at a port of rate R: no packet for s ≤ 0, a share of s/R for 0 < s < R,
+    /// every packet for s ≥ R; and every packet once K waits. Source: S-ECN §IV-B.
     pub struct SEcnParams {
-        /// K: queue from which every ECN-capable packet is marked; if absent, the slope alone decides. Source: S-ECN §IV-D
-        /// (32 KB at 1 Gb/s).
+        /// K: queue from which on every ECN-capable packet is marked; if absent, the slope alone decides. Source: S-ECN
+        /// §IV-D (32 KB at 1 Gb/s).
         pub k: Option<Amount> = None;
         /// Form of the slope rule: registers or probability.
         pub form: SlopeForm = SlopeForm::Registers(SlopeParams {
@@ -64,7 +65,7 @@ params! {
             credit: Bytes(1538),
             after_mark: AfterMark::Subtract,
         });
-        /// Packet that gets the mark: the arriving or the leaving one.
+        /// Packet that is marked: the arriving or the leaving one.
         pub at: At = At::Enqueue;
     }
 }

@@ -12,22 +12,22 @@ const ABOVE_K: MarkReason = MarkReason("threshold");
 names! {
     /// Time at which a packet is compared with the threshold.
     pub enum At {
-        /// Arrival of the packet: the queue that it finds counts.
+        /// On arrival: the queue that the packet finds counts.
         "enqueue" => Enqueue,
-        /// Departure of the packet: the queue that it leaves behind counts; the signal is fresher by the queueing delay. Source:
-        /// ECN-tuning.
+        /// On departure: the queue that the packet leaves behind counts; the signal is fresher by the queueing delay.
+        /// Source: ECN-tuning.
         "dequeue" => Dequeue,
     }
 }
 
 params! {
-    /// Threshold marking: an ECN-capable packet is marked when the queue is above K.
+    /// Threshold: an ECN-capable packet is marked when the queue is above K.
     pub struct ThresholdParams {
-        /// K: a packet is marked when strictly more than K waits, without itself and the packet being sent. Source: DCTCP
-        /// §3.1 (1) ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at
-        /// 1 Gb/s).
+        /// K: a packet is marked when more than K waits, without itself and the packet being sent. Source: DCTCP §3.1 (1)
+        /// ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at 1
+        /// Gb/s).
         pub k: Amount = Amount::Packets(65);
-        /// Time at which the queue is measured.
+        /// Moment at which the queue is measured.
         pub at: At = At::Enqueue;
     }
 }

@@ -11,10 +11,9 @@ use fanin_units::{Bytes, Stream};
 use std::collections::BTreeMap;
 
 params! {
-    /// DIBS: a packet that finds no room at its port is detoured to another, random port that leads to a switch. Source: DIBS
-    /// §3.
+    /// DIBS: a packet that finds no room is detoured to a random other port that leads to a switch. Source: DIBS §3.
     pub struct DibsParams {
-        /// Switches without DIBS, by name, `*` stands for anything; they forward detoured packets as usual.
+        /// Switches without DIBS, by name, `*` stands for anything: they forward detoured packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }

@@ -11,9 +11,9 @@ use fanin_units::Bytes;
 params! {
     /// In-band network telemetry: ports write their state into frames whose transport asks for it. Source: HPCC §4.1.
     pub struct IntParams {
-        /// Largest number of records in a frame: ports of later switches write none.
+        /// Largest number of records in a frame; ports further on write none.
         pub hops: u8 = 5, in 1..=MAX_HOPS as u8;
-        /// Switches without telemetry, by name, `*` stands for anything; senders see nothing of their ports.
+        /// Switches without telemetry, by name, `*` stands for anything: senders see nothing of their ports.
         pub unaware: Vec<String> = Vec::new();
     }
 }

@@ -21,18 +21,20 @@ params! {
     }
 }
 params! {
-    /// Saturating growth: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces, steep at first. Source: PABO-code.
+    /// Saturating growth, as in the authors' simulation: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces; steep at
+    /// first, less so with each bounce. Source: PABO-code.
     pub struct Saturating {
         /// λ, the steepness of the growth. Source: PABO-code (A · (1 − Threshold) = 50 · 0.2).
         pub lambda: f64 = 10.0, in 0.01..=50.0;
     }
 }
 choice! {
-    /// Growth of the bounce probability with x, the position of the queue between `lower` (0) and `upper` (1).
+    /// Growth of the bounce probability with x, the queue's position between `lower` (0) and `upper` (1).
     pub enum Growth {
-        /// Saturating growth, as in a simulation by the paper's authors: steep at first, and less so the more often a packet was bounced.
+        /// Saturating growth, as in the authors' simulation: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces; steep
+        /// at first, less so with each bounce. Source: PABO-code.
         "saturating" => Saturating(Saturating),
-        /// Exponential growth: small for most x, then steep.
+        /// Exponential growth: (e^(λx) − 1) / (e^λ − 1), small for most x, then steep.
         "exponential" => Exponential(Exponential),
         /// Linear growth.
         "linear" => Linear(Linear),
@@ -40,8 +42,9 @@ choice! {
 }
 
 params! {
-    /// PABO: a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x = (q − lower) /
-    /// (upper − lower), after n earlier bounces, or as the growth says; with probability 1 if there is no room. Source: PABO §III.
+    /// PABO: after n bounces a packet for a queue of q is bounced to the switch upstream with probability g(x)^(n + 1), x =
+    /// (q − lower) / (upper − lower), unless `growth` has its own formula; with probability 1 if there is no room. Source:
+    /// PABO §III.
     pub struct PaboParams {
         /// Queue up to which no packet is bounced.
         pub lower: Amount = Amount::Packets(50);
@@ -49,7 +52,7 @@ params! {
         pub upper: Amount = Amount::Packets(100);
         /// g: growth of the probability between the two.
         pub growth: Growth = Growth::Exponential(Exponential { lambda: 4.0 });
-        /// Switches without PABO, by name, `*` stands for anything; they forward bounced packets as usual.
+        /// Switches without PABO, by name, `*` stands for anything: they forward bounced packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }

@@ -19,9 +19,9 @@ use std::collections::VecDeque;
 names! {
     /// Action that a notification asks of the sender.
     pub enum Operations {
-        /// Retransmit the packet and reduce the window. Source: PDN §IV.
+        /// Retransmit, and reduce the window. Source: PDN §IV.
         "retransmit_and_halve" => RetransmitAndHalve,
-        /// Retransmit the packet without reducing the window.
+        /// Retransmit only.
         "retransmit" => Retransmit,
     }
 }
@@ -29,22 +29,21 @@ names! {
 params! {
     /// Packet drop notification: the sender of a dropped packet is notified at once. Source: PDN §IV.
     pub struct PdnParams {
-        /// Notification queue of each port: 20 bytes per notification, or 44 with IPv6; notifications that do not fit are
-        /// lost and counted.
-        /// Source: PDN §V (20 bytes sufficed in its simulations).
+        /// Queue of notifications at each port, 20 bytes each, with IPv6 44; what does not fit is lost and counted. Source:
+        /// PDN §V (20 bytes sufficed in its simulations).
         pub queue: Bytes = Bytes(2_000), in Bytes(20)..=Bytes(1_000_000);
-        /// Action that the sender is asked for.
+        /// Action asked of the sender.
         pub operation: Operations = Operations::RetransmitAndHalve;
-        /// Notification of dropped pure acknowledgments as well, which their sender repeats. If false, losing the last one of a window
-        /// costs a timeout.
+        /// Notifications of dropped pure acknowledgments, too, which their sender repeats. If false, losing the last one of
+        /// a window costs a timeout.
         pub acks: bool = true;
-        /// Largest frame: a notification waits while the next frame would exceed this size with it. Source: IEEE 802.3 §3.2.7
-        /// (1518 bytes).
+        /// Largest frame: a notification waits while it would make the next frame longer than this. Source: IEEE 802.3
+        /// §3.2.7 (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(84)..=Bytes(65_535);
-        /// Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification to one of them
-        /// is lost and counted.
+        /// Switches and hosts without PDN, by name, `*` stands for anything: they notify nobody, and notifications to them
+        /// are lost and counted.
         pub unaware: Vec<String> = Vec::new();
-        /// Probability that a notification is lost on each link that it crosses, for any reason; the frame that carries it
+        /// Probability of losing a notification on each link that it crosses, for any reason; the frame that carries it
         /// arrives.
         pub loss: f64 = 0.0, in 0.0..=1.0;
     }

@@ -105,8 +105,7 @@ impl<M: Mechanism> Set for Tuned<'_, M> {
 macro_rules! registry {
     ($d:tt $( $(#[doc = $doc:expr])* $key:ident => $name:ident($params:ty, $state:ty) : [$($capability:ident),*], )*) => {
         params! {
-            /// Mechanisms of switches beyond forwarding, queueing and marking; each mechanism whose table is present is
-            /// enabled.
+            /// Mechanisms of switches beyond forwarding, queueing and marking: each is on if its table is present.
             pub struct Mechanisms {
                 $( $(#[doc = $doc])* pub $key: Option<$params>; )*
             }

@@ -18,8 +18,8 @@ names! {
     pub enum Cut {
         /// The arriving packet.
         "arriving" => Arriving,
-        /// The arriving packet or, with equal probability, the last one in the queue, whose place the arriving one takes: so that
-        /// it is not always the same flow that is late. Source: NDP §3.1.
+        /// The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that it is
+        /// not always the same flow that is late. Source: NDP §3.1.
         "either" => Either,
     }
 }
@@ -30,7 +30,7 @@ params! {
         /// Buffer of each port for trimmed packets, in addition to that for data. Source: NDP §3.1 (as much as for data:
         /// eight packets, of 9000 bytes).
         pub headers: Bytes = Bytes(72_000), in Bytes(128)..=Bytes(10_000_000);
-        /// Number of trimmed packets sent for each data packet while both wait. Source: NDP §3.1 (10).
+        /// Number of trimmed packets sent per data packet while both wait. Source: NDP §3.1 (10).
         pub ratio: u32 = 10, in 1..=1_000_000;
         /// Packet that is trimmed.
         pub cut: Cut = Cut::Either;

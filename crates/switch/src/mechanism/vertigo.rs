@@ -15,27 +15,27 @@ use std::collections::BTreeMap;
 names! {
     /// Order in which the packets of a class leave a port.
     pub enum ServeBy {
-        /// Least left first: by the flow's remaining bytes, boosted; ties in order of arrival. A later packet of a flow has
-        /// less left than an earlier one.
+        /// Least left first: by the flow's remaining bytes, boosted; ties by arrival. Later packets of a flow have less left
+        /// than earlier ones.
         "least_left" => LeastLeft,
-        /// Order of arrival: the header decides only which packet is deflected.
+        /// Order of arrival: remaining bytes decide only which packet is deflected.
         "arrival" => Arrival,
     }
 }
 
 params! {
-    /// Vertigo: at a port without room, the packet whose flow has most left to send, among queue and arrival, is deflected to
+    /// Vertigo: at a port without room, the packet whose flow has most left to send, queued or arriving, is deflected to
     /// another port. Source: Vertigo.
     pub struct VertigoParams {
-        /// Number of random ports to other switches, of which the one with the shortest queue takes the deflected packet; 0:
-        /// it is dropped. Source: Vertigo, its simulator (2).
+        /// Number of random ports to other switches, of which the shortest queue takes the deflected packet; 0: it is
+        /// dropped. Source: Vertigo, its simulator (2).
         pub choices: u8 = 2, in 0..=64;
-        /// Boost: each retransmission of a packet divides its remaining bytes by this; 1: no boost. Source: Vertigo, its
+        /// Boost: each retransmission of a packet divides its remaining bytes by this; 1: none. Source: Vertigo, its
         /// simulator (2; 4 and 8 were tried).
         pub boost: u32 = 2, in 1..=256;
         /// Order in which the packets of a class leave.
         pub serve: ServeBy = ServeBy::LeastLeft;
-        /// Switches without Vertigo, by name, `*` stands for anything; they forward deflected packets as usual.
+        /// Switches without Vertigo, by name, `*` stands for anything: they forward deflected packets as usual.
         pub unaware: Vec<String> = Vec::new();
     }
 }

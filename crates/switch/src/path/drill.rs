@@ -10,10 +10,10 @@ params! {
     /// DRILL(d, m): each packet takes the shortest queue among d links drawn at random and the m best of the last comparison.
     /// Source: DRILL §3.2.
     pub struct DrillParams {
-        /// d: number of links that each packet draws, all different; with as many as there are, all are compared. Source:
-        /// DRILL §3.2 (2).
+        /// d: number of different links that each packet draws; with as many as there are, all are compared. Source: DRILL
+        /// §3.2 (2).
         pub d: u32 = 2, in 1..=64;
-        /// m: number of links that a switch remembers, the best of the last comparison. Source: DRILL §3.2 (1).
+        /// m: number of links remembered, the best of the last comparison. Source: DRILL §3.2 (1).
         pub m: u32 = 1, in 0..=64;
     }
 }

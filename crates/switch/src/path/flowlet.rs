@@ -7,12 +7,13 @@ use fanin_params::params;
 use fanin_units::{Span, Stream, Time};
 
 params! {
-    /// Flowlet switching: a flow that has paused for longer than the gap draws a new path.
+    /// Flowlets: a flow that has paused for longer than the gap draws a new path.
     pub struct FlowletParams {
-        /// Gap that ends a flowlet; above the difference of path delays nothing is reordered. Source: CONGA §3.6 (500 us).
+        /// Gap that ends a flowlet; nothing is reordered if it exceeds the difference of path delays. Source: CONGA §3.6
+        /// (500 us).
         pub gap: Span = Span::from_us(500);
-        /// Number of entries in each switch's flowlet table; flows whose hashes collide share an entry, and so a path.
-        /// Source: CONGA §3.4 has 65536. Deviation: 4096, which fits the cache of a simulating machine.
+        /// Entries of each switch's flowlet table; flows whose hashes collide share an entry, and so a path. Source: CONGA
+        /// §3.4 has 65536. Deviation: 4096, which fit the cache of a simulating machine.
         pub entries: u32 = 4096, in 1..=1_048_576;
     }
 }

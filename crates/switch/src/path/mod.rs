@@ -130,11 +130,12 @@ registry! {
     "spray" => Spray(Spray, spray::AtRandom),
     /// Round robin: per packet, in turn for each destination.
     "round_robin" => RoundRobin(RoundRobinParams, round_robin::InTurn),
-    /// Flowlets: per flow, with a new path after each pause.
+    /// Flowlets: a flow that has paused for longer than the gap draws a new path.
     "flowlet" => Flowlet(FlowletParams, flowlet::Flowlets),
-    /// DRILL: per packet, the shortest queue among a few drawn at random and a few remembered.
+    /// DRILL(d, m): each packet takes the shortest queue among d links drawn at random and the m best of the last
+    /// comparison. Source: DRILL §3.2.
     "drill" => Drill(DrillParams, drill::Drill),
-    /// Per destination host: all packets to a host take the same link of a switch.
+    /// Per destination: all packets to a host take the same link of a switch.
     "by_destination" => ByDestination(ByDestinationParams, by_destination::ByDestination),
 }
 

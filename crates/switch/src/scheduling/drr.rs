@@ -6,11 +6,11 @@ use fanin_units::{Bytes, QueueClass};
 use std::collections::VecDeque;
 
 params! {
-    /// Deficit round robin: each class with packets is visited in turn and may send its quantum per visit; unused credit is
+    /// Deficit round robin: classes with packets are visited in turn, and may send their quantum per visit; unused credit is
     /// kept.
     pub struct DrrParams {
-        /// Quantum of each class; the ratio of quanta is the ratio of rates. With a quantum of a full frame or more, every
-        /// visit sends something. Source: DRR.
+        /// Quantum of each class; rates are in the ratio of quanta. With at least a full frame, every visit sends something.
+        /// Source: DRR.
         pub quanta: Vec<Bytes> = vec![Bytes(1518), Bytes(1518)], in Bytes(1)..=Bytes(1_000_000_000);
     }
 }

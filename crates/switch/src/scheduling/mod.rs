@@ -72,8 +72,8 @@ pub(crate) trait Discipline: Sized {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// Scheduler: the order in which the packets of a port leave. Class 0 is the most urgent; packets of classes
-            /// beyond the last share the last.
+            /// Scheduler: order in which packets of a port leave. Class 0 is the most urgent; classes beyond the last share
+            /// the last.
             pub enum Scheduling {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
@@ -174,11 +174,12 @@ macro_rules! registry {
 registry! {
     /// First in, first out.
     "fifo" => Fifo(FifoParams, fifo::Fifo),
-    /// Strict priority: the most urgent class first, always.
+    /// Strict priority: a class is served only when every more urgent one is empty.
     "strict" => Strict(StrictParams, strict::Strict),
-    /// Deficit round robin.
+    /// Deficit round robin: classes with packets are visited in turn, and may send their quantum per visit; unused credit is
+    /// kept.
     "drr" => Drr(DrrParams, drr::Drr),
-    /// Strict priority for some classes, deficit round robin for the others.
+    /// Strict priority for classes 0 … `strict` − 1; when they are empty, deficit round robin for the others.
     "strict_drr" => StrictDrr(StrictDrrParams, strict_drr::StrictDrr),
 }
 

@@ -7,7 +7,7 @@ use fanin_params::{params, Cx};
 use fanin_units::{Bytes, QueueClass};
 
 params! {
-    /// Strict priority for classes 0 … `strict` − 1; when they are empty, the others are served by deficit round robin.
+    /// Strict priority for classes 0 … `strict` − 1; when they are empty, deficit round robin for the others.
     pub struct StrictDrrParams {
         /// Number of strict classes. Source: IEEE 802.1Q §8.6.8 (priority and weighted classes at one port).
         pub strict: u8 = 1, in 1..=7;

@@ -39,7 +39,7 @@ params! {
         pub queue: Bytes = Bytes(200), in Bytes(44)..=Bytes(100_000);
         /// Largest frame, its notification included.
         pub max_frame: Bytes = Bytes(1_518), in Bytes(128)..=Bytes(65_535);
-        /// Action that the sender is asked for.
+        /// Action asked of the sender.
         pub operation: Operations = Operations::RetransmitAndHalve;
         /// Notification of dropped pure acknowledgments as well.
         pub acks: bool = true;

@@ -43,7 +43,7 @@ params! {
         pub window_min: Bytes = Bytes(16_000), in Bytes(128)..=Bytes(1_000_000_000);
         pub window_max: Bytes = Bytes(100_000), in Bytes(128)..=Bytes(1_000_000_000);
         pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
-        /// Value of W_c to which a degree applies.
+        /// Value of W_c that a degree reduces.
         pub decrease: Decrease = Decrease::Each;
         /// Seed of random events.
         pub seed: u64 = 1;

@@ -46,7 +46,7 @@ params! {
         pub cases: Vec<Case> = vec![Case::Detector, Case::Messages, Case::Select, Case::Order, Case::Collide, Case::Stall, Case::Last, Case::Holes, Case::Gaps, Case::Congestion, Case::Wrap, Case::Hops, Case::Random];
         /// Seed of random events.
         pub seed: u64 = 1;
-        /// α: depth of a queue from which its packets take detours.
+        /// α: depth of a queue from which on its packets take detours.
         pub alpha: Bytes = Bytes(1_600_000), in Bytes(3)..=Bytes(3_000_000_000);
         /// Ports that lead to neighbours; one more leads to a host.
         pub neighbours: u32 = 3, in 1..=64;

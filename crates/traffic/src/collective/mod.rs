@@ -24,23 +24,22 @@ const MAX_BYTES: u64 = 1 << 60;
 names! {
     /// Assignment of hosts to ranks.
     pub enum RankOrder {
-        /// Ranks in the order of `ranks`; within a pattern, in the order of the topology.
+        /// Order of `ranks`; within a pattern, of the topology.
         "listed" => Listed,
-        /// Ranks ordered by rack, within a rack as listed.
+        /// Order of racks, within a rack as listed.
         "by_rack" => ByRack,
-        /// Ranks in a random order, drawn by the seed.
+        /// Random order, drawn by the seed.
         "shuffled" => Shuffled,
     }
 }
 names! {
     /// Algorithm of an all-reduce.
     pub enum AllReduceAlgorithm {
-        /// Reduce-scatter, then all-gather around a ring: 2(n − 1) steps of 1/n of the bytes. Source: PATARASUK §3.
+        /// Ring: reduce-scatter, then all-gather, in 2(n − 1) steps of 1/n of the bytes. Source: PATARASUK §3.
         "ring" => Ring,
-        /// Up an in-order binary tree to its root, and down again; all bytes cross each edge twice.
+        /// Tree: up an in-order binary tree to its root, and down again; all bytes cross each edge twice.
         "tree" => Tree,
-        /// Two trees with half of the bytes each; a rank that has children in one is a leaf in the other. Source:
-        /// SANDERS-TREES.
+        /// Two trees with half of the bytes each; a rank with children in one is a leaf in the other. Source: SANDERS-TREES.
         "double_tree" => DoubleTree,
     }
 }
@@ -51,22 +50,22 @@ macro_rules! operation {
         params! {
             $(#[doc = $doc])*
             pub struct $name {
-                /// Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, all that is gathered, scattered, or sent in
-                /// an all-to-all, the rank's own share included. Where it does not divide evenly, the first parts are a byte larger.
+                /// Bytes of each rank's buffer, as nccl-tests counts them: all that is reduced, gathered, scattered or sent,
+                /// the rank's own share included. Of a remainder the first parts get a byte each.
                 pub size: Bytes, in Bytes(1)..;
                 $($own)*
-                /// Parallel connections from rank to rank, each with an equal share of the bytes.
+                /// Parallel connections from rank to rank, with equal shares of the bytes.
                 pub channels: u32 = 1, in 1..=MAX_CHANNELS;
-                /// Ranks in a group, which performs the operation by itself. All ranks if absent.
+                /// Number of ranks in a group, which performs the operation by itself. If absent, all ranks.
                 pub group: Option<u32>, in 2u32..;
-                /// Distance between consecutive ranks of a group: 1 makes groups of neighbours.
+                /// Distance of consecutive ranks of a group; 1: groups of neighbours.
                 pub stride: u32 = 1, in 1u32..;
                 /// Computation time of each rank before it enters the operation.
                 pub compute: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-                /// Upper bound of a random extra computation time, uniform in [0, `jitter`), by rank and iteration.
+                /// Upper bound of an extra computation time, uniform in [0, `jitter`), drawn for each rank and iteration.
                 pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
-                /// Processing time of each received message (reduction or copy) before it counts and is forwarded, one after the other on
-                /// a connection.
+                /// Processing time of each received message (reduction or copy) before it counts and is forwarded; one after
+                /// the other on a connection.
                 pub work: Span = Span::ZERO, in Span::ZERO..=LONGEST;
             }
         }
@@ -102,36 +101,35 @@ operation! {
     pub struct AllReduce {
         /// Algorithm of the all-reduce.
         pub algorithm: AllReduceAlgorithm = AllReduceAlgorithm::Ring;
-        /// Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
-        /// per step if absent.
+        /// Largest message: a step's data is cut into messages of at most this size, each forwarded once it has arrived. If
+        /// absent, one per step.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }
 operation! {
     /// All-gather around a ring: every rank gets the shares of all ranks.
     pub struct AllGather {
-        /// Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
-        /// per step if absent.
+        /// Largest message: a step's data is cut into messages of at most this size, each forwarded once it has arrived. If
+        /// absent, one per step.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }
 operation! {
     /// Reduce-scatter around a ring: every rank gets its share of the sum of all ranks' buffers.
     pub struct ReduceScatter {
-        /// Largest message: the data of a step is cut into messages of at most this size, each forwarded as soon as it has arrived. One
-        /// per step if absent.
+        /// Largest message: a step's data is cut into messages of at most this size, each forwarded once it has arrived. If
+        /// absent, one per step.
         pub message: Option<Bytes>, in Bytes(64)..;
     }
 }
 operation! {
-    /// All-to-all: every rank sends each other rank its share; in step i a rank sends to rank + i, modulo the ranks of the
-    /// group.
+    /// All-to-all: every rank sends each other rank its share; in step i to rank + i, modulo the ranks of the group.
     pub struct Exchange {
         /// Staggered steps: a step begins when the data sent in the previous step is acknowledged and the data received in it
         /// has arrived.
         pub staggered: bool = false;
-        /// Largest number of peers at once: a further step begins when the data sent in one of the current steps is
-        /// acknowledged. All at once if absent.
+        /// Largest number of peers at once: a further step begins when the data sent in a current one is acknowledged. If
+        /// absent, all at once.
         pub concurrent: Option<u32>, in 1u32..;
     }
 }
@@ -139,27 +137,26 @@ operation! {
 choice! {
     /// A collective operation.
     pub enum Operation {
-        /// Every rank gets the sum of all buffers.
+        /// All-reduce: every rank gets the sum of all ranks' buffers.
         "all_reduce" => AllReduce(AllReduce),
-        /// Every rank gets the shares of all ranks.
+        /// All-gather around a ring: every rank gets the shares of all ranks.
         "all_gather" => AllGather(AllGather),
-        /// Every rank gets its share of the sum of all buffers.
+        /// Reduce-scatter around a ring: every rank gets its share of the sum of all ranks' buffers.
         "reduce_scatter" => ReduceScatter(ReduceScatter),
-        /// Every rank sends a share to each other rank.
+        /// All-to-all: every rank sends each other rank its share; in step i to rank + i, modulo the ranks of the group.
         "all_to_all" => AllToAll(Exchange),
     }
 }
 
 params! {
-    /// A training job: ranks perform collective operations in a loop, over connections that stay open. A rank enters the next
-    /// operation when it has finished the previous one, independently of the others.
+    /// Training job: ranks perform collective operations in a loop, over connections that stay open. A rank enters the next
+    /// operation when it has itself finished the previous one.
     pub struct Collective {
-        /// Hosts of the job, one rank each: `all`, `rack:N`, a host, `FIRST..LAST`, each host once; `!` before any of these
-        /// excludes.
+        /// Hosts of the job, each once, one rank each: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these excludes.
         pub ranks: Vec<String> = vec!["all".to_string()];
         /// Assignment of the hosts to ranks.
         pub order: RankOrder = RankOrder::Listed;
-        /// Operations that a rank performs in each iteration, in sequence.
+        /// Operations of each iteration, in sequence.
         pub operations: Vec<Operation>;
         /// Number of iterations.
         pub iterations: u32 = 1, in 1..=10_000_000;

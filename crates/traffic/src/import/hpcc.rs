@@ -9,17 +9,16 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 params! {
-    /// Flows from HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the
-    /// start in seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no
-    /// host's name is a number. `dport` is not used: ports are drawn by the hosts.
-    /// Source: HPCC (the simulator published with it, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which
-    /// starts at 2 s).
+    /// Flows from HPCC's `flow.txt`: the number of flows N, then N lines `src dst pg dport size start`, the start in
+    /// seconds. The rest is ignored, as by HPCC. Hosts are given by name, or by position where no name is a number. `dport`
+    /// is ignored: hosts draw their ports. Source: HPCC (the simulator published with it, `simulation/mix/flow.txt`, and
+    /// `traffic_gen/traffic_gen.py`, which starts at 2 s).
     pub struct HpccFlows {
         /// Path of the file, relative to the scenario's folder.
         pub path: String;
-        /// Time in the file that corresponds to the beginning of the entry (2 s in files made by `traffic_gen.py`).
+        /// Time in the file at which the entry starts (2 s in files made by `traffic_gen.py`).
         pub origin: Time = Time::ZERO;
-        /// Traffic class from the file: true takes the priority group `pg`, false the entry's class.
+        /// Traffic class: true takes the file's priority group `pg`, false the entry's class.
         pub pg_as_class: bool = false;
     }
 }

@@ -42,15 +42,14 @@ impl TimeUnit {
 params! {
     /// Flows from htsim's connection matrix: `Nodes N`, `Connections M`, `Triggers T`, then lines `src->dst [id I] start
     /// T|trigger X size S [send_done_trigger X] [recv_done_trigger X] [prio P]` and `trigger id X oneshot|multishot|barrier
-    /// [count C]`. A trigger becomes a dependency: `oneshot` releases its flows on its one activation, `barrier` on the last
-    /// of C, `multishot` one flow per activation, in file order.
-    /// Source: csg-htsim, `sim/datacenter/connection_matrix.cpp` and `sim/trigger.cpp`.
-    /// Deviation: "send done" and "receive done" are both the completion of the flow; `prio` is ignored, and said so;
-    /// size 0 (a flow without end) and `failure` lines are refused.
+    /// [count C]`. Triggers become dependencies: `oneshot` releases its flows on its one activation, `barrier` on the last
+    /// of C, `multishot` one flow per activation, in file order. Source: csg-htsim, `sim/datacenter/connection_matrix.cpp`
+    /// and `sim/trigger.cpp`. Deviation: "send done" and "receive done" are both the completion of the flow; `prio` is
+    /// ignored, and said so; size 0 (a flow without end) and `failure` lines are refused.
     pub struct HtsimMatrix {
         /// Path of the file, relative to the scenario's folder.
         pub path: String;
-        /// Unit of start times in the file. There is no default: htsim reads picoseconds, but writes microseconds.
+        /// Unit of start times in the file. No default: htsim reads picoseconds, but writes microseconds.
         pub time_unit: TimeUnit;
     }
 }

@@ -7,13 +7,14 @@ use crate::config::{Profile, SlowStart, Tcp, WindowRules};
 use fanin_units::{Span, Time};
 
 fanin_params::params! {
-    /// CUBIC congestion control. Source: RFC 9438 §4, §5.
+    /// CUBIC. Source: RFC 9438 §4, §5.
     pub struct Cubic {
         /// C: steepness of the cubic window function \[segments/s³\]. Source: RFC 9438 §5.1 (0.4).
         pub c: f64 = 0.4, in 0.0001..=1000.0;
         /// beta_cubic: share of the window that a reduction leaves. Source: RFC 9438 §4.6 (0.7).
         pub beta: f64 = 0.7, in 0.1..=0.95;
-        /// Fast convergence: releases bandwidth sooner if the window did not reach the last maximum. Source: RFC 9438 §4.7.
+        /// Fast convergence: releases bandwidth sooner where the window stayed below the last maximum. Source: RFC 9438
+        /// §4.7.
         pub fast_convergence: bool = true;
         /// Reno-friendly region: grows at least as fast as Reno would. Source: RFC 9438 §4.3.
         pub reno_friendly: bool = true;

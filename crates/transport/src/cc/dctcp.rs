@@ -10,23 +10,23 @@ names! {
     pub enum DctcpArithmetic {
         /// Alpha as a real number, windows in bytes. Source: RFC 8257 §3.3.
         "exact" => Exact,
-        /// Alpha in units of 1/1024 and windows in whole segments, all products rounded down; a reduction begins to count anew towards
-        /// the next increase. Source: Linux dctcp_update_alpha, dctcp_ssthresh, tcp_init_cwnd_reduction.
+        /// Alpha in units of 1/1024, windows in whole segments, products rounded down; after a reduction the count towards
+        /// the next increase begins anew. Source: Linux dctcp_update_alpha, dctcp_ssthresh, tcp_init_cwnd_reduction.
         "linux" => Linux,
     }
 }
 
 fanin_params::params! {
-    /// DCTCP congestion control. Source: RFC 8257 §3.3, §4.
+    /// Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257 §3.3, §4.
     pub struct Dctcp {
-        /// Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §3.3, §4 (1/16).
+        /// g: weight of the newest window in the average of the marked fraction. Source: RFC 8257 §3.3, §4 (1/16).
         pub g: f64 = 0.0625, in 0.0001..=1.0;
-        /// Initial value of alpha, the estimated fraction of marked bytes. Source: RFC 8257 §3.3 (1).
+        /// Initial alpha, the estimated fraction of marked bytes. Source: RFC 8257 §3.3 (1).
         pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
-        /// Smallest window in segments to which marks reduce. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
+        /// Smallest window to which marks reduce, in segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2 has 1.
         pub min_window: u32 = 2, in 1..=64;
-        /// Arithmetic of alpha and reductions. Below ten segments they differ: a window of four of Linux loses nothing until alpha is
-        /// a half. See docs/linux-dataplane.md.
+        /// Arithmetic of alpha and reductions. Below ten segments they differ: Linux keeps a window of four until alpha is a
+        /// half. See docs/linux-dataplane.md.
         pub arithmetic: DctcpArithmetic = DctcpArithmetic::Exact;
     }
 }

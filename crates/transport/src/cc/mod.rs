@@ -295,8 +295,8 @@ controllers! {
     "newreno" => NewReno(NewReno, RenoControl),
     /// AIMD with the fast recovery that the first new ACK ends, without SACK by default. Source: RFC 5681 §3.2.
     "reno" => Reno(Reno, ClassicRenoControl),
-    /// CUBIC. Source: RFC 9438.
+    /// CUBIC. Source: RFC 9438 §4, §5.
     "cubic" => Cubic(Cubic, CubicControl),
-    /// Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257.
+    /// Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257 §3.3, §4.
     "dctcp" => Dctcp(Dctcp, DctcpControl),
 }

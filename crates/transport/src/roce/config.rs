@@ -16,23 +16,25 @@ params! {
     }
 }
 params! {
-    /// Selective repeat: out-of-order packets are kept, and the sender retransmits the missing ones. Every packet carries an
+    /// Selective repeat: out-of-order packets are kept, and only the missing ones retransmitted. Every packet carries an
     /// RETH. Source: IRN §3.1.
     pub struct SelectiveRepeat {
         /// Timeout while few packets are outstanding. Source: IRN §4.1 (100 us).
         pub rto_low: Span = Span::from_us(100), in Span::from_us(1)..=Span::from_s(1);
         /// Timeout while many packets are outstanding. Source: IRN §4.1 (320 us).
         pub rto_high: Span = Span::from_us(320), in Span::from_us(1)..=Span::from_s(1);
-        /// Largest number of outstanding packets for which `rto_low` applies. Source: IRN §4.1 (3).
+        /// Largest number of outstanding packets with which `rto_low` applies. Source: IRN §4.1 (3).
         pub few: u32 = 3, in 1_u32..=1_000;
     }
 }
 fanin_params::choice! {
     /// Recovery from packet loss.
     pub enum RoceRecovery {
-        /// Go-back-N: packets behind a missing one are retransmitted.
+        /// Go-back-N: out-of-order packets are dropped, and the sender starts again from the missing one. Source: IBTA
+        /// §9.7.5.1, §9.9.2.
         "go_back_n" => GoBackN(GoBackN),
-        /// Selective repeat: packets behind a missing one are kept.
+        /// Selective repeat: out-of-order packets are kept, and only the missing ones retransmitted. Every packet carries an
+        /// RETH. Source: IRN §3.1.
         "selective_repeat" => SelectiveRepeat(SelectiveRepeat),
     }
 }
@@ -42,7 +44,7 @@ params! {
     pub struct NoRoceWindow { }
 }
 params! {
-    /// Bandwidth-delay product: line rate times base RTT of the flow. Source: IRN §3.2 (BDP-FC).
+    /// Bandwidth-delay product: line rate times the flow's base RTT. Source: IRN §3.2 (BDP-FC).
     pub struct BdpWindow {
         /// Multiple of the bandwidth-delay product.
         pub factor: f64 = 1.0, in 0.01..=100.0;
@@ -60,7 +62,7 @@ fanin_params::choice! {
     pub enum RoceWindow {
         /// No limit.
         "none" => None(NoRoceWindow),
-        /// Bandwidth-delay product of the path.
+        /// Bandwidth-delay product: line rate times the flow's base RTT. Source: IRN §3.2 (BDP-FC).
         "bdp" => Bdp(BdpWindow),
         /// Fixed number of bytes.
         "fixed" => Fixed(FixedRoceWindow),
@@ -82,29 +84,29 @@ impl RoceWindow {
 const LONGEST: Bytes = Bytes(1 << 31);
 
 params! {
-    /// RoCEv2: each flow is a reliable queue pair that writes to the memory of the peer (RDMA WRITE). Queue pairs
-    /// exist beforehand: nothing on the wire opens or closes them.
+    /// RoCEv2: each flow is a reliable queue pair that writes to the peer's memory (RDMA WRITE). Queue pairs exist
+    /// beforehand: nothing on the wire opens or closes them.
     pub struct Roce {
         /// Congestion control of queue pairs.
         pub congestion_control: RoceControl = RoceControl::None(NoRateControl { rate: None });
-        /// Path MTU, the payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the
-        /// largest that fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
+        /// Path MTU, payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the
+        /// largest that fits the interface: 1024 with 1500 B, 4096 with 9000 B (iboe_get_mtu).
         pub mtu: u16 = 1_024, in 256_u16..=4_096;
-        /// Size of a message, a multiple of `mtu`: each write of an application is cut into such messages. If absent, one
-        /// message, of at most 2 GiB.
+        /// Size of the messages into which each write of an application is cut, a multiple of `mtu`. If absent, one message
+        /// of at most 2 GiB.
         pub message: Option<Bytes> = None, in Bytes(256)..=LONGEST;
         /// Recovery from packet loss.
         pub recovery: RoceRecovery = RoceRecovery::GoBackN(GoBackN { ack_timeout: 14 });
-        /// Largest number of retransmissions of a packet, after which the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits);
-        /// 7 is what Linux' perftest sets.
+        /// Number of retransmissions of a packet after which the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits); 7 is
+        /// what Linux' perftest sets.
         pub retry_count: u32 = 7, in 0_u32..=7;
-        /// Interval in packets at which the sender requests acknowledgments, besides at the end of each message. Selective
-        /// repeat, `window` and window-based congestion controls need 1.
+        /// Number of packets per acknowledgment that the sender requests, besides one at the end of each message. Selective
+        /// repeat, `window` and congestion controls by window need 1.
         pub ack_every: u32 = 1, in 1_u32..=4_096;
-        /// Limit of outstanding bytes, in addition to congestion control.
+        /// Limit of outstanding bytes, besides congestion control.
         pub window: RoceWindow = RoceWindow::None(NoRoceWindow {});
-        /// Burst of the rate limiter: payload bytes that leave back to back before a pause; if absent, a single packet. The
-        /// rate holds over burst and pause together.
+        /// Burst of the rate limiter: payload bytes sent back to back before a pause; if absent, one packet. The rate holds
+        /// over burst and pause together.
         pub burst: Option<Bytes> = None, in Bytes(256)..=Bytes(1_048_576);
         /// Traffic class of acknowledgments; if absent, that of the flow.
         pub ack_class: Option<u8> = None, in 0_u8..=7;

@@ -28,13 +28,13 @@ use std::collections::BTreeSet;
 params! {
     /// Fixed XOFF threshold for each port and priority.
     pub struct StaticXoff {
-        /// Memory that packets of one priority from one neighbour may occupy, in addition to the reservation.
+        /// Memory that packets of one priority from one neighbour may take, besides the reservation.
         pub bytes: Bytes = Bytes(100_000);
     }
 }
 
 params! {
-    /// Dynamic XOFF threshold: each port and priority may occupy α times the free part of the pool. Source: DT.
+    /// Dynamic XOFF threshold: each port and priority may take α times the free part of the pool. Source: DT.
     pub struct DynamicXoff {
         /// α: threshold as a multiple of the free part of the pool. Source: HPCC, its simulator (1/8).
         pub alpha: f64 = 0.125, in 0.001..=64.0;
@@ -44,19 +44,19 @@ params! {
 choice! {
     /// XOFF threshold, from which the neighbour is paused.
     pub enum Xoff {
-        /// Fixed threshold.
+        /// Fixed XOFF threshold for each port and priority.
         "static" => Static(StaticXoff),
-        /// Threshold proportional to the free memory.
+        /// Dynamic XOFF threshold: each port and priority may take α times the free part of the pool. Source: DT.
         "dynamic" => Dynamic(DynamicXoff),
     }
 }
 
 params! {
-    /// Separate pool of classes that are not lossless, so that neither kind takes the other's memory.
+    /// Separate pool of the lossy classes: neither kind takes the other's memory.
     pub struct LossyPool {
         /// Size of the pool, taken from `memory`.
         pub memory: Bytes = Bytes(2_000_000), in Bytes(1)..=Bytes(4_000_000_000);
-        /// α: memory that one port and class may occupy, as a multiple of the pool's free part. Source: DT.
+        /// α: limit of one port and class, as a multiple of the pool's free part. Source: DT.
         pub alpha: f64 = 1.0, in 0.001..=64.0;
     }
 }
@@ -64,33 +64,31 @@ params! {
 params! {
     /// Priority flow control (PFC): lossless classes, by pausing the neighbours. Source: IEEE 802.1Q §36.
     pub struct PfcParams {
-        /// Lossless classes; the number of a class is its priority in PFC frames. Packets of other classes are dropped when
-        /// their share of the pool is used up.
+        /// Lossless classes, by their priority in PFC frames. Other classes drop when their share of the pool is used up.
         pub classes: Vec<u8> = vec![0, 1, 2, 3, 4, 5, 6, 7], in 0_u8..=7;
-        /// Memory of a switch: reservations, headroom, and a pool of the rest. Source: DCQCN §4 (12 MB, a shared-buffer chip
-        /// of 32 ports).
+        /// Memory of a switch: reservations, headroom, the rest a pool. Source: DCQCN §4 (12 MB, a shared-buffer chip of 32
+        /// ports).
         pub memory: Bytes = Bytes(12_000_000), in Bytes(1)..=Bytes(4_000_000_000);
         /// Reserved memory of each port and class, taken from `memory`.
         pub reserved: Bytes = Bytes(0);
-        /// Separate pool for the other classes; if absent, they share that of the lossless ones, under the same XOFF
-        /// threshold.
+        /// Separate pool for the other classes; if absent, they share the lossless one under the same XOFF threshold.
         pub lossy: Option<LossyPool>;
-        /// Headroom of each port and lossless class, in addition to the rest: memory for packets that arrive after XOFF. If absent, what
-        /// the link can deliver until the neighbour has stopped. Source: IEEE 802.1Q Annex N.
+        /// Headroom of each port and lossless class: memory for packets that arrive after XOFF. If absent, what the link can
+        /// deliver until the neighbour has stopped. Source: IEEE 802.1Q Annex N.
         pub headroom: Option<Bytes>;
         /// XOFF threshold, from which a neighbour is paused.
         pub xoff: Xoff = Xoff::Dynamic(DynamicXoff { alpha: 0.125 });
-        /// Hysteresis: distance below XOFF at which the neighbour may send again. Source: HPCC, its simulator (3 KB).
+        /// Hysteresis: distance below XOFF at which the pause ends. Source: HPCC, its simulator (3 KB).
         pub xon_gap: Bytes = Bytes(3_000);
-        /// Pause time that frames request, in quanta of 512 bit times, requested again when half of it is over. Source: IEEE 802.3 §31B.2
-        /// (65,535 at most).
+        /// Pause time in a PFC frame, in quanta of 512 bit times; asked for again after half of it. Source: IEEE 802.3
+        /// §31B.2 (65,535 at most).
         pub quanta: u32 = 65_535, in 2..=65_535;
-        /// Reaction time: from a packet that reaches XOFF until the PFC frame is ready, plus the time that the neighbour
-        /// takes to obey. Source: IEEE 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
+        /// Reaction time: from XOFF until the PFC frame is ready, plus the neighbour's time to obey it. Source: IEEE 802.3
+        /// §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
         pub response: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(1);
-        /// Largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+        /// Largest frame on the links, by which headroom is computed. Source: IEEE 802.3 §3.2.7 (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
-        /// Storm watchdog, which ends overlong pauses of a class; if absent, the class waits.
+        /// Watchdog that ends overlong pauses of a class; if absent, the class waits.
         pub watchdog: Option<Watchdog>;
     }
 }

@@ -8,9 +8,9 @@ use fanin_units::Span;
 names! {
     /// Action on a class whose pause does not end.
     pub enum StormAction {
-        /// Waiting and arriving packets of the class are dropped.
+        /// Drops waiting and arriving packets of the class.
         "drop" => Drop,
-        /// Pauses of the class are ignored.
+        /// Ignores pauses of the class.
         "forward" => Forward,
     }
 }
@@ -18,10 +18,10 @@ names! {
 params! {
     /// Storm watchdog of a switch's ports. Source: PFC-watchdog.
     pub struct Watchdog {
-        /// Time for which a class with waiting packets must be paused without a break to count as in a storm. Source:
-        /// PFC-watchdog (200 ms).
+        /// Time paused without a break, with packets waiting, after which a class is in a storm. Source: PFC-watchdog (200
+        /// ms).
         pub detection: Span = Span::from_ms(200), in Span::from_us(1)..=Span::from_s(100);
-        /// Time without a pause after which a storm counts as over. Source: PFC-watchdog (200 ms).
+        /// Time without a pause after which the storm is over. Source: PFC-watchdog (200 ms).
         pub restoration: Span = Span::from_ms(200), in Span::from_us(1)..=Span::from_s(100);
         /// Action on the class during a storm. Source: PFC-watchdog.
         pub action: StormAction = StormAction::Drop;

@@ -8,103 +8,103 @@ use fanin_units::{Amount, Bytes, Span};
 names! {
     /// Value of W_c to which a congestion degree applies.
     pub enum Decrease {
-        /// Present W_c: each further degree reduces it more. Source: RCM formula 5.
+        /// Present W_c: each further degree reduces it again. Source: RCM formula 5.
         "each" => Each,
-        /// Measured W_c: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port
+        /// Measured W_c: only the last degree counts, and takes at most half. Source: RCM §4.2 (a flow of half of the port
         /// falls to a quarter, and stays there).
         "measured" => Measured,
     }
 }
 
 names! {
-    /// Time at which flows are recognised as harmful, at a port for which no neighbour has named any.
+    /// State of the CAM by which flows are harmful, at a port for which no neighbour has named any.
     pub enum Recognise {
-        /// Flows in the CAM now are harmful; it is updated while the region lasts.
+        /// Present: flows in the CAM now are harmful; the CAM is updated while the region lasts.
         "now" => Now,
-        /// Flows that were in the CAM when the output queue became congested are harmful, until congestion is over. Source:
-        /// RCM §3.1 (a root that is reported "starts congestion control to the flows recognized by CFR").
+        /// At detection: flows that were in the CAM when the output queue became congested are harmful until congestion is
+        /// over. Source: RCM §3.1 (a root that is reported "starts congestion control to the flows recognized by CFR").
         "at_detection" => AtDetection,
     }
 }
 
 names! {
-    /// Queues that set the local flag of an output port, which makes it a root.
+    /// Queues that set an output port's local flag, which makes it a root.
     pub enum LocalFlag {
         /// The output queue alone.
         "output" => Output,
-        /// The input queues, too: one that is sampled as congested sets the flag of the output by which the sampled packet
-        /// leaves, with its degree. Source: RCM §3.2 ("firstly detected in an input queue, the port will set its local
-        /// congestion flag").
+        /// Input queues, too: a congested sample sets the flag, with its degree, of the output by which the sampled packet
+        /// leaves. Source: RCM §3.2 ("firstly detected in an input queue, the port will set its local congestion flag").
         "either" => Either,
     }
 }
 
 names! {
-    /// Use of idle transmission time when harmful flows have used up W_c and no other flow has anything to send.
+    /// Use of transmission time when harmful flows have used up W_c and no other flow has anything to send.
     pub enum WhenIdle {
         /// Harmful flows send: no port idles while a packet waits.
         "send" => Send,
-        /// Harmful flows wait, at ports that a neighbour downstream has notified, until W could have been sent; others send.
-        /// Source: RCM §3.1 ("performs pacing to harmful flows").
+        /// Harmful flows wait until W could have been sent, at ports notified from downstream; elsewhere they send. Source:
+        /// RCM §3.1 ("performs pacing to harmful flows").
         "wait" => Wait,
     }
 }
 
 params! {
     /// Regional congestion mitigation (RCM): switches detect a region of congestion, hold harmful flows at their ports, and
-    /// reroute others. Source: RCM.
+    /// reroute the others. Source: RCM.
     pub struct RcmParams {
-        /// Regional congestion control: harmful flows share a window. If false, congestion is only detected and notified.
+        /// Regional congestion control: harmful flows share a window W_c. If false, congestion is only detected and
+        /// notified.
         pub rcc: bool = true;
-        /// Adaptive routing: harmless flows take the equal-cost path with the least degree.
+        /// Adaptive routing: harmless flows take the equal-cost path with the least degree of congestion.
         pub sar: bool = true;
         /// Q_eq: queue length in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B).
         pub q_eq: Bytes = Bytes(26_000), in Bytes(1)..=Bytes(1_000_000_000);
         /// w_q: weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2).
         pub w_q: u32 = 2, in 0..=64;
-        /// Bytes that arrive at a queue between two samples without congestion; at the largest degree, an eighth. Deviation:
-        /// IEEE 802.1Qau has 150 KB, for queues that hosts answer for.
+        /// Bytes that arrive at a queue from one sample to the next, without congestion; an eighth at the largest degree.
+        /// Deviation: IEEE 802.1Qau has 150 KB, for queues that hosts answer for.
         pub sample: Bytes = Bytes(30_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// w: weight of the degree received from downstream in the one passed upstream.
+        /// w: weight of the degree from downstream in the one passed upstream.
         pub w: f64 = 0.5, in 0.0..=1.0;
-        /// Capacity of a port's CAM in flows, and of a notification from a neighbour downstream.
+        /// Capacity in flows of a port's CAM, and of a notification from downstream.
         pub cam: u32 = 8, in 1..=256;
-        /// CAM entries that a flow must occupy to be harmful at its port. Source: RCM §3.3 (flows whose IDs are stored, so
-        /// one).
+        /// Number of CAM entries from which on a flow is harmful at its port. Source: RCM §3.3 (flows whose IDs are stored,
+        /// so one).
         pub cam_hits: u32 = 1, in 1..=256;
-        /// State of the CAM that counts: the present one, or that at the detection of congestion.
+        /// State of the CAM that counts: the present one, or the one at the detection of congestion.
         pub recognise: Recognise = Recognise::Now;
-        /// Queues that make a port the root of a region.
+        /// Queues whose congestion makes a port the root of a region.
         pub local_flag: LocalFlag = LocalFlag::Output;
-        /// Bytes that pass a port between two updates of its CAM.
+        /// Bytes that pass a port from one update of its CAM to the next.
         pub cam_period: Bytes = Bytes(8_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// Lifetime of a notification without news.
+        /// Lifetime of a notification that is not renewed.
         pub expiry: Span = Span::from_us(20), in Span::from_ns(1)..=Span::from_ms(100);
-        /// Smallest number of bytes over which W is measured; if absent, 16 KB, or two of the largest frames.
+        /// Smallest number of bytes over which W is measured; if absent, 16 KB or two of the largest frames.
         pub window_min: Option<Bytes>, in Bytes(64)..=Bytes(1_000_000_000);
         /// Largest number of bytes over which W is measured.
         pub window_max: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// Lower bound of W_c, so that a frame fits into each window; if absent, the largest frame of the traffic.
+        /// Lower bound of W_c, as each window must fit a frame; if absent, the largest frame of the traffic.
         pub max_frame: Option<Bytes>, in Bytes(64)..=Bytes(65_535);
-        /// Value of W_c to which a degree applies.
+        /// Value of W_c that a degree reduces.
         pub decrease: Decrease = Decrease::Each;
         /// Use of transmission time that no other flow needs.
         pub when_idle: WhenIdle = WhenIdle::Send;
-        /// Bytes that a port holds at reduced windows; above that, harmful flows get the measured share of the port. Source:
-        /// RCM §4.1 (100 KB for each input and output, and 12 ports).
+        /// Bytes that a port holds at reduced windows; above that, harmful flows get their measured share of the port.
+        /// Source: RCM §4.1 (100 KB for each input and output, and 12 ports).
         pub reserved: Bytes = Bytes(1_000_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// Degree from which a notification, or a sample of the switch itself, is severe.
+        /// Degree from which on a notification, or the switch's own sample, is severe.
         pub severe_degree: u32 = 32, in 1..=63;
-        /// Number of severe degrees within `severe_within` after which flows are moved away.
+        /// Number of severe degrees within `severe_within` after which flows are moved.
         pub severe_count: u32 = 3, in 1..=1_000;
-        /// Time within which severe degrees are counted, and for which flows are moved then.
+        /// Time over which severe degrees are counted, and for which flows are then moved.
         pub severe_within: Span = Span::from_us(20), in Span::from_ns(1)..=Span::from_ms(100);
         /// Capacity of a switch's table of moved flows.
         pub moved_flows: u32 = 1_024, in 1..=1_048_576;
-        /// Pause of a moved flow after which it returns to its own path; above the difference of path delays nothing is
-        /// reordered then.
+        /// Pause of a moved flow after which it returns to its own path; nothing is reordered if this exceeds the difference
+        /// of path delays.
         pub moved_stay: Span = Span::from_us(100), in Span::from_ns(1)..=Span::from_s(1);
-        /// Probability that a notification is lost on its link, for any reason.
+        /// Probability of losing a notification on its link, for any reason.
         pub loss: f64 = 0.0, in 0.0..=1.0;
         /// Switches without RCM, by name, `*` stands for anything: they neither send nor receive notifications.
         pub unaware: Vec<String> = Vec::new();

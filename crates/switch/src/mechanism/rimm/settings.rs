@@ -8,25 +8,24 @@ use fanin_params::{choice, counters, names, params, CounterDef, Cx, Node, Param}
 use fanin_units::{Amount, Bytes, Span};
 
 names! {
-    /// Way by which the ingress of a switch learns that a queue has reached α.
+    /// Way in which the ingress learns that a queue has reached α.
     pub enum AlertBy {
-        /// A message that goes to a neighbour and returns, as needed where the ingress cannot read the egress. Source: RIMM
-        /// §III-A.1.
+        /// A message by way of a neighbour, as needed where the ingress cannot read the egress. Source: RIMM §III-A.1.
         "message" => Message,
-        /// Direct reading of the queue, which no hardware of the paper can do: the difference to `message` is the message's
+        /// Direct reading of the queue, which the paper's hardware cannot do: the difference to `message` is the message's
         /// cost.
         "at_once" => AtOnce,
     }
 }
 
 names! {
-    /// Start of the time after which a pair of sequence numbers is given up.
+    /// Start of `give_up` for a pair of sequence numbers.
     pub enum GiveUpWhen {
         /// Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last packet that
         /// met a port which has not run empty since its alert.
         "stalled" => Stalled,
-        /// Start of the detour, even while the burst goes on: the paper to the letter ("packet detouring lasts longer than a
-        /// user-defined period of time"). The detour of each burst of more than 1 ms ends, out of order.
+        /// Start of the detour, the paper to the letter ("packet detouring lasts longer than a user-defined period of
+        /// time"): with bursts longer than `give_up` each detour ends early, out of order.
         "outstanding" => Outstanding,
     }
 }
@@ -34,10 +33,11 @@ names! {
 names! {
     /// Ports whose packets take detours.
     pub enum Detours {
-        /// Ports with neighbours whose shortest paths to the hosts behind the port all lead over this switch, by such neighbours only. In
-        /// a leaf–spine network these are the ports of leaves to hosts. Source: RIMM §III-A.1 ("guaranteed to return").
+        /// Ports that have neighbours from which everything returns, by those alone: all shortest paths of such a neighbour
+        /// to the hosts behind the port lead over this switch. In a leaf–spine network: ports of leaves to hosts. Source:
+        /// RIMM §III-A.1 ("guaranteed to return").
         "returning" => Returning,
-        /// All ports, by any neighbour, even one that knows another way: packets that take that way are out of order.
+        /// All ports, by any neighbour. Where the neighbour knows another way, packets take it and are out of order.
         "all" => All,
     }
 }
@@ -47,8 +47,8 @@ names! {
     pub enum Neighbour {
         /// A choice for each detour of each packet. Source: RIMM §III-A.2.
         "per_packet" => PerPacket,
-        /// One choice for all packets of a pair that are on detours together, as long as the neighbour has room. Deviation: not
-        /// in the paper.
+        /// One choice for all packets of a pair that are on detours at the time, as long as the neighbour has room.
+        /// Deviation: not in the paper.
         "per_flow" => PerFlow,
     }
 }
@@ -56,9 +56,9 @@ names! {
 names! {
     /// Cost of a detour in a packet's time to live.
     pub enum Hops {
-        /// Two hops per detour, as any other path; a packet with fewer than eight left takes no detour.
+        /// Two hops per detour, like any path; a packet with fewer than eight left takes none.
         "spent" => Spent,
-        /// No hops: the switch restores the two hops when the packet is back. Only `give_up` ends its detour.
+        /// None: the switch restores the two hops when the packet is back. Only `give_up` ends its detour.
         "restored" => Restored,
     }
 }
@@ -71,8 +71,8 @@ params! {
 params! {
     /// Flowlet: a flow's detour ends with a pause of the flow. Source: RIMM §III-C.
     pub struct FlowletGap {
-        /// χ: gap between two consecutive new packets that ends the detour. Deviation: the paper has "a few milliseconds",
-        /// in which flows of a full queue have no gap.
+        /// χ: gap between two new packets that ends the detour. Deviation: the paper has "a few milliseconds"; flows of a
+        /// full queue have no such gap.
         pub chi: Span = Span::from_us(500), in Span::from_ns(1)..=Span::from_ms(4_000);
     }
 }
@@ -82,11 +82,11 @@ params! {
     pub struct UnorderedParams {}
 }
 choice! {
-    /// Condition that ends the detour of a flow after the alert.
+    /// Condition that ends a flow's detour after the alert.
     pub enum Release {
         /// Return of all packets of the flow.
         "drained" => Drained(DrainedParams),
-        /// A pause of the flow.
+        /// Flowlet: a flow's detour ends with a pause of the flow. Source: RIMM §III-C.
         "flowlet" => Flowlet(FlowletGap),
         /// End of the alert; packets are not kept in order.
         "unordered" => Unordered(UnorderedParams),
@@ -101,42 +101,45 @@ const REPEAT: Span = Span::from_us(100);
 const ROOM: Bytes = Bytes(5_242_800);
 
 params! {
-    /// RIMM: packets for a port whose queue has reached α take a detour by a neighbour, and go on in order. Source: RIMM.
+    /// RIMM: packets for a port whose queue has reached α take a detour by a neighbouring switch, and go on in order.
+    /// Source: RIMM.
     pub struct RimmParams {
-        /// α: depth of a queue from which its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
+        /// α: depth of a queue from which on its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
         pub alpha: Amount = Amount::Cells(20_000);
-        /// Way by which the ingress learns that a queue has reached α.
+        /// Way in which the ingress learns that a queue has reached α.
         pub alert: AlertBy = AlertBy::Message;
-        /// Traffic class of messages; if absent, the class of the packet whose headers the message copies, so that the message
-        /// waits among packets of that class. Deviation: the paper does not say.
+        /// Traffic class of messages; if absent, that of the packet whose headers the message copies, among whose class it
+        /// then waits. Deviation: the paper does not say.
         pub message_class: Option<u8>, in 0u8..=7u8;
-        /// Interval at which the message about a queue that stays above α is repeated, as it may be lost. Deviation: the paper repeats
-        /// none.
+        /// Interval at which the message is repeated while the queue stays above α, as messages may be lost. Deviation: the
+        /// paper repeats none.
         pub repeat: Span = REPEAT, in Span::from_us(1)..=Span::from_ms(4_000);
-        /// Condition that ends the detour of a flow after the alert.
+        /// Condition that ends a flow's detour after the alert.
         pub release: Release = Release::Drained(DrainedParams {});
-        /// Time after which an alert counts as congestion: packets on detours are released, and the port has no detours until the next
-        /// alert. A pair of sequence numbers is given up after an equal time (`give_up_when`): new packets take no detour, others go on
-        /// once they are back and the alert is off. Source: RIMM §III-B, §V (1 ms).
+        /// Time after which an alert counts as congestion: packets on detours are released, and the port has no detours
+        /// until the next alert. A pair of sequence numbers is given up after the same time, counted by `give_up_when`: its
+        /// new packets take no detour, the others go on once they are back and the alert is off. Source: RIMM §III-B, §V (1
+        /// ms).
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(4_000);
-        /// Start of the time after which a pair of sequence numbers is given up (`give_up`).
+        /// Start of `give_up` for a pair of sequence numbers.
         pub give_up_when: GiveUpWhen = GiveUpWhen::Stalled;
-        /// Longest detour of a pair, from its first packet (Sa leaves Sf): then it is given up regardless of alerts, without detours
-        /// until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
+        /// Longest detour of a pair, from its first packet (Sa leaves Sf). Then the pair is given up even during an alert,
+        /// and has no detours until the alert is off. Deviation: the paper's 1 ms is shorter than its own bursts of 5 MB.
         pub longest: Span = LONGEST, in Span::from_us(1)..=Span::from_ms(4_000);
         /// Ports whose packets take detours.
         pub detours: Detours = Detours::Returning;
-        /// Interval at which the neighbour with the least depth is chosen.
+        /// Occasion on which the neighbour with the least depth is chosen anew.
         pub neighbour: Neighbour = Neighbour::PerPacket;
-        /// Depth from which a neighbour gets no detours; a header states 65,535 cells at most. Deviation: the paper has no bound;
-        /// this default is the largest depth that a header can state.
+        /// Depth from which on a neighbour gets no detours. Deviation: the paper has no bound; the default is the largest
+        /// depth that a header can state, 65,535 cells.
         pub room: Bytes = ROOM, in Bytes(1)..;
-        /// Number of hash bits that select a flow's pair of sequence numbers: flows that agree in them share a pair. Source:
+        /// Number of hash bits that select a flow's pair of sequence numbers; flows that agree in them share a pair. Source:
         /// RIMM §III-B (12).
         pub hash_bits: u32 = 12, in 0..=16;
-        /// Cost of a detour in the packet's time to live.
+        /// Cost of a detour in TTL.
         pub hops: Hops = Hops::Spent;
-        /// Largest frame between switches: a packet that would exceed it with RIMM's headers goes without, and takes no detour.
+        /// Largest frame between switches: a packet that RIMM's headers would make longer goes without them, and takes no
+        /// detour.
         pub max_frame: Bytes = Bytes(9_216), in Bytes(76)..=Bytes(65_535);
         /// Switches without RIMM, by name, `*` stands for anything.
         pub unaware: Vec<String> = Vec::new();

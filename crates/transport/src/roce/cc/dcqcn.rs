@@ -9,7 +9,7 @@ use fanin_units::{BitRate, Bytes, Span, Time};
 names! {
     /// Profile: the set of defaults for keys that are not given.
     pub enum DcqcnProfile {
-        /// Defaults that the paper recommends. Source: DCQCN §5.2 and table 14.
+        /// Defaults of the paper. Source: DCQCN §5.2 and table 14.
         "paper" => Paper,
         /// Defaults of ConnectX adapters. Source: NVIDIA (DCQCN CC Parameters).
         "mlx5" => Mlx5,
@@ -17,26 +17,26 @@ names! {
 }
 
 params! {
-    /// DCQCN congestion control. Source: DCQCN §3.
+    /// DCQCN: rate reductions by notifications of marks. Source: DCQCN §3.
     pub struct Dcqcn over profile_defaults {
         /// Profile that gives the defaults of all other keys.
         pub profile: DcqcnProfile = DcqcnProfile::Paper;
-        /// N: smallest interval between a receiver's notifications (CNPs) of a flow; `mlx5`: 4 us (min_time_between_cnps).
-        /// Source: DCQCN §3.1 (50 us).
+        /// N: smallest interval between a receiver's CNPs for a flow; `mlx5`: 4 us (min_time_between_cnps). Source: DCQCN
+        /// §3.1 (50 us).
         pub cnp_interval: Span = Span::from_us(50), in Span::ZERO..=Span::from_ms(10);
-        /// Delay of the receiver's NIC from a marked packet to the notification. Measurements are matched with up to 55 us.
+        /// Delay of the receiver's NIC from a marked packet to the CNP. Measurements are matched with up to 55 us.
         pub cnp_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// g: weight of a notification in the moving average α; `mlx5`: 5/1024 (dce_tcp_g). Source: DCQCN §5.2 (1/256).
+        /// g: weight of a CNP in the average α; `mlx5`: 5/1024 (dce_tcp_g). Source: DCQCN §5.2 (1/256).
         pub g: f64 = 0.003_906_25, in 0.000_01..=1.0;
-        /// Initial α before the first notification (initial_alpha_value); 1 halves the rate. Source: DCQCN §3.1.
+        /// Initial α, before the first CNP (initial_alpha_value); 1 halves the rate. Source: DCQCN §3.1.
         pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
-        /// K: period without a notification after which α falls by the factor 1 − g; `mlx5`: 1 us (dce_tcp_rtt). Source:
-        /// DCQCN §3.1 (55 us).
+        /// K: period without a CNP after which α falls by the factor 1 − g; `mlx5`: 1 us (dce_tcp_rtt). Source: DCQCN §3.1
+        /// (55 us).
         pub alpha_timer: Span = Span::from_us(55), in Span::from_ns(100)..=Span::from_ms(100);
-        /// T: period of the timer at whose expiries the rate rises; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55
-        /// us; QCN's 1.5 ms is found too slow).
+        /// T: period of the timer at which the rate rises; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55 us; QCN's
+        /// 1.5 ms is found too slow).
         pub rate_timer: Span = Span::from_us(55), in Span::from_ns(100)..=Span::from_ms(100);
-        /// B: number of sent bytes after which the rate also rises; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10
+        /// B: number of sent bytes after which the rate rises, too; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10
         /// MB; QCN's 150 KB is found unfair).
         pub byte_counter: Bytes = Bytes(10_000_000), in Bytes(1_000)..=Bytes(10_000_000_000);
         /// F: number of steps of fast recovery; `mlx5`: 1 (rpg_threshold). Source: DCQCN §3.1 (5).
@@ -49,14 +49,14 @@ params! {
         pub hyper_increase: BitRate = BitRate(400_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
         /// Lower bound of rates; `mlx5`: 1 Mb/s (rpg_min_rate).
         pub min_rate: BitRate = BitRate(10_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
-        /// Target clamping: each notification makes the present rate the target; `mlx5`: only the first one since the rate
-        /// rose. Source: DCQCN §3.1; NVIDIA (clamp_tgt_rate).
+        /// Target clamping: each CNP makes the present rate the target; `mlx5`: only the first one since the rate rose.
+        /// Source: DCQCN §3.1; NVIDIA (clamp_tgt_rate).
         pub clamp_target: bool = true;
-        /// Smallest interval between rate reductions; α counts every notification. `mlx5`: 4 us. Source: NVIDIA
+        /// Smallest interval between rate reductions; α counts every CNP. `mlx5`: 4 us. Source: NVIDIA
         /// (rate_reduce_monitor_period).
         pub decrease_interval: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// Lower bound of the factor by which one notification reduces the rate. Source: NVIDIA (rpg_min_dec_fac, 50 %);
-        /// DCQCN §3.1 (α/2).
+        /// Lower bound of the factor by which one CNP reduces the rate. Source: NVIDIA (rpg_min_dec_fac, 50 %); DCQCN §3.1
+        /// (α/2).
         pub min_decrease_factor: f64 = 0.5, in 0.0..=1.0;
     }
 }

@@ -6,13 +6,13 @@ use super::{ControlParams, Feedback, Needs, Path, RateControl, Sending};
 use fanin_units::{BitRate, Bytes, Span};
 
 fanin_params::params! {
-    /// HPCC congestion control. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1.
+    /// HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1.
     pub struct Hpcc {
         /// eta: target utilisation of links.
         pub eta: f64 = 0.95, in 0.5..=1.0;
-        /// maxStage: round trips of additive increase before a multiplicative one.
+        /// maxStage: RTTs of additive increase before a multiplicative one.
         pub max_stage: u32 = 5, in 0..=100;
-        /// W_AI: additive increase in a round trip.
+        /// W_AI: additive increase per RTT.
         pub increase: Bytes = Bytes(80), in Bytes(0)..=Bytes(1_000_000);
         /// T: base RTT of all flows; if absent, each flow's own on an idle network.
         pub base_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(10);

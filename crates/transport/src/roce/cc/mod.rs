@@ -263,18 +263,20 @@ pub trait ControlParams {
 }
 
 controls! {
-    /// No congestion control: each queue pair sends at its rate, limited only by pauses.
+    /// No congestion control: each queue pair sends at its rate, limited by pauses alone.
     "none" => None(NoRateControl, NoControl),
-    /// HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.
+    /// HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1.
     "hpcc" => Hpcc(Hpcc, HpccControl),
-    /// PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3.
+    /// PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3, Algorithm 1; values: the simulations
+    /// published with it.
     "powertcp" => PowerTcp(PowerTcp, PowerTcpControl),
-    /// theta-PowerTCP: power, by delays. Source: PowerTCP §3.3.
+    /// theta-PowerTCP: power by delays, without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations
+    /// published with it.
     "theta_powertcp" => ThetaPowerTcp(ThetaPowerTcp, ThetaPowerTcpControl),
-    /// DCQCN: rate reductions by notifications of marks. Source: DCQCN.
+    /// DCQCN: rate reductions by notifications of marks. Source: DCQCN §3.
     "dcqcn" => Dcqcn(Dcqcn, DcqcnControl),
-    /// TIMELY: rate by the gradient of the RTT. Source: TIMELY.
+    /// TIMELY: rate by the gradient of the RTT. Source: TIMELY §4.3.
     "timely" => Timely(Timely, TimelyControl),
-    /// Swift: windows by delays of fabric and hosts. Source: Swift.
+    /// Swift: windows, in packets, by delays of fabric and hosts. Source: Swift §3.
     "swift" => Swift(Swift, SwiftControl),
 }

@@ -4,7 +4,7 @@ use super::{ControlParams, Path, RateControl, Sending};
 use fanin_units::BitRate;
 
 fanin_params::params! {
-    /// No congestion control.
+    /// No congestion control: each queue pair sends at its rate, limited by pauses alone.
     pub struct NoRateControl {
         /// Rate of each queue pair, counting all bytes on the wire; if absent, the NIC's.
         pub rate: Option<BitRate> = None, in BitRate(1_000_000)..=BitRate(10_000_000_000_000);

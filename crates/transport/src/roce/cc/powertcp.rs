@@ -7,16 +7,16 @@ use fanin_params::{Cx, Ground};
 use fanin_units::{BitRate, Span, Time};
 
 fanin_params::params! {
-    /// PowerTCP congestion control. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it.
+    /// PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3, Algorithm 1; values: the simulations
+    /// published with it.
     pub struct PowerTcp {
-        /// gamma: weight of a new window against that of the previous round trip.
+        /// gamma: weight of a new window against that of the previous RTT.
         pub gamma: f64 = 0.9, in 0.01..=1.0;
-        /// eta: target utilisation of links, by which power is divided. The paper's algorithm has 1.
+        /// eta: target utilisation of links, by which power is divided. The paper has 1.
         pub eta: f64 = 0.95, in 0.5..=1.0;
-        /// Lower bound of current, as a share of the link's rate. The paper's algorithm has 0.
+        /// Lower bound of the current, as a share of the link's rate. The paper has 0.
         pub least_current: f64 = 0.5, in 0.0..=1.0;
-        /// N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
-        /// round trip.
+        /// N: number of flows that shall share a host's line; beta = line rate · tau / N is the additive increase per RTT.
         pub flows: u32 = 167, in 1..=1_000_000;
         /// tau: base RTT of all flows; if absent, each flow's own on an idle network.
         pub base_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(10);
@@ -26,17 +26,16 @@ fanin_params::params! {
 }
 
 fanin_params::params! {
-    /// theta-PowerTCP, PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with
-    /// it.
+    /// theta-PowerTCP: power by delays, without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations
+    /// published with it.
     pub struct ThetaPowerTcp {
-        /// gamma: weight of a new window against that of the previous round trip. The paper's algorithm has 0.9.
+        /// gamma: weight of a new window against that of the previous RTT. The paper has 0.9.
         pub gamma: f64 = 0.7, in 0.01..=1.0;
-        /// eta: target of tau over RTT, by which power is divided. The paper's algorithm has 1.
+        /// eta: target of tau over RTT, by which power is divided. The paper has 1.
         pub eta: f64 = 0.95, in 0.5..=1.0;
-        /// Lower bound of current, as a share of the link's rate. The paper's algorithm has 0.
+        /// Lower bound of the current, as a share of the link's rate. The paper has 0.
         pub least_current: f64 = 0.5, in 0.0..=1.0;
-        /// N: number of flows of a host that shall share its line; beta = line rate · tau / N is the additive increase per
-        /// round trip.
+        /// N: number of flows that shall share a host's line; beta = line rate · tau / N is the additive increase per RTT.
         pub flows: u32 = 167, in 1..=1_000_000;
         /// tau: base RTT of all flows; if absent, each flow's own on an idle network.
         pub base_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(10);

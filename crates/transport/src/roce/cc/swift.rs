@@ -5,22 +5,22 @@ use fanin_params::{params, Cx};
 use fanin_units::{BitRate, Bytes, Span, Time};
 
 params! {
-    /// Swift congestion control; windows are in packets. Source: Swift §3.
+    /// Swift: windows, in packets, by delays of fabric and hosts. Source: Swift §3.
     pub struct Swift {
-        /// Target of the fabric delay on a path without switches, before scaling. Source: csg-htsim (20 us); the paper has no
-        /// number.
+        /// Target of the fabric's delay on a path without switches, before scaling. Source: csg-htsim (20 us); the paper has
+        /// no number.
         pub base_target: Span = Span::from_us(20), in Span::from_ns(100)..=Span::from_ms(10);
         /// ħ: addition to the target per switch on the path. Source: Swift §3.5 (topology-based scaling); csg-htsim (base /
         /// 6.55).
         pub per_hop: Span = Span::from_us(3), in Span::ZERO..=Span::from_ms(1);
-        /// Largest addition to the target for small windows: more flows have smaller windows and need longer queues. Source:
+        /// Largest addition to the target for small windows: many flows have small windows and need longer queues. Source:
         /// Swift §3.5 (flow-based scaling), csg-htsim (5 times `base_target`).
         pub flow_scaling: Span = Span::from_us(100), in Span::ZERO..=Span::from_ms(10);
         /// fs_min_cwnd: window up to which `flow_scaling` is added in full. Source: Swift §3.5, csg-htsim (0.1).
         pub scaling_min: f64 = 0.1, in 0.001..=1_000.0;
-        /// fs_max_cwnd: window from which on nothing is added for small windows. Source: Swift §3.5, csg-htsim (100).
+        /// fs_max_cwnd: window from which on `flow_scaling` adds nothing. Source: Swift §3.5, csg-htsim (100).
         pub scaling_max: f64 = 100.0, in 0.01..=100_000.0;
-        /// Target of the endpoint delay: waiting of packets in the receiver, and of acknowledgments in the sender. Source:
+        /// Target of the endpoints' delay: waits of packets in the receiver, and of acknowledgments in the sender. Source:
         /// Swift §3.2, which has no number.
         pub end_target: Span = Span::from_us(20), in Span::from_ns(100)..=Span::from_ms(10);
         /// α: additive increase \[packets per RTT\]. Source: Swift §3.1; csg-htsim (1).
@@ -36,7 +36,7 @@ params! {
         pub max_window: Option<f64> = None, in 1.0..=1_000_000.0;
         /// Initial window of a flow \[packets\]; if absent, the path's bandwidth-delay product.
         pub initial_window: Option<f64> = None, in 0.01..=1_000_000.0;
-        /// RETX_RESET_THRESHOLD: number of consecutive timeouts after which the window is set to the smallest. Source: Swift
+        /// RETX_RESET_THRESHOLD: number of timeouts in a row after which the window is set to the smallest. Source: Swift
         /// algorithm 1; csg-htsim (5).
         pub reset_after: u32 = 5, in 1_u32..=100;
     }

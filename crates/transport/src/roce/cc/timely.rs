@@ -6,7 +6,7 @@ use fanin_params::{params, Cx, Ground};
 use fanin_units::{BitRate, Bytes, Span};
 
 params! {
-    /// TIMELY congestion control. Source: TIMELY §4.3.
+    /// TIMELY: rate by the gradient of the RTT. Source: TIMELY §4.3.
     pub struct Timely {
         /// T_low: RTT below which the rate rises, regardless of the gradient. Source: TIMELY §6.1 (50 us).
         pub t_low: Span = Span::from_us(50), in Span::from_ns(100)..=Span::from_ms(100);
@@ -14,21 +14,21 @@ params! {
         pub t_high: Span = Span::from_us(500), in Span::from_ns(100)..=Span::from_ms(100);
         /// D_minRTT: divisor of gradients; if absent, the flow's base RTT. Source: TIMELY §4.3 (20 us in its testbed).
         pub min_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(100);
-        /// δ: additive increase per completion. Source: TIMELY §6.1 (10 Mb/s).
+        /// δ: additive increase per completed segment. Source: TIMELY §6.1 (10 Mb/s).
         pub delta: BitRate = BitRate(10_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
         /// β: multiplicative decrease factor. Source: TIMELY §6.1 (0.8).
         pub beta: f64 = 0.8, in 0.001..=1.0;
-        /// α: weight of the newest difference of RTTs in the moving average. Source: TIMELY §6.1 (0.875).
+        /// α: weight of the newest difference of RTTs in the average. Source: TIMELY §6.1 (0.875).
         pub alpha: f64 = 0.875, in 0.001..=1.0;
-        /// Number of completions in a row without rising RTT after which the rate rises by N·δ (hyperactive increase, HAI).
-        /// Source: TIMELY §4.3.2 (5).
+        /// Number of completed segments in a row without rising RTT after which the rate rises by N·δ (hyperactive increase,
+        /// HAI). Source: TIMELY §4.3.2 (5).
         pub hai_after: u32 = 5, in 1_u32..=1_000;
         /// N: factor of δ in hyperactive increase. Source: TIMELY §4.3.2 (5).
         pub hai: u32 = 5, in 1_u32..=100;
-        /// Payload bytes of a segment, each completion of which gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
+        /// Payload bytes of a segment, whose completion gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
         pub segment: Bytes = Bytes(16_384), in Bytes(256)..=Bytes(1_048_576);
-        /// Initial rate of a flow; if absent, the line's. Source: TIMELY §4.2 has the line's rate over the flows of the host
-        /// and one.
+        /// Initial rate of a flow; if absent, the line's. Source: TIMELY §4.2 has the line's rate over the number of the
+        /// host's flows plus one.
         pub initial_rate: Option<BitRate> = None, in BitRate(1_000_000)..=BitRate(10_000_000_000_000);
         /// Lower bound of rates.
         pub min_rate: BitRate = BitRate(10_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);

@@ -345,6 +345,29 @@ fn a_notification_of_several_frames_counts_when_all_have_come() {
     });
 }
 
+/// Harmless flows move as soon as what is held takes three quarters of what is reserved for it, however small the degree.
+#[test]
+fn flows_move_when_what_is_reserved_is_nearly_full() {
+    let mut play = Play::new(&RcmParams { q_eq: Bytes(10_000_000), severe_count: 1_000, ..params() });
+    play.hear(OUT, 63, &[1]);
+    (0..60).for_each(|_| {
+        play.arrive(flow(1));
+        play.arrive(flow(2));
+    });
+    (0..100).for_each(|_| {
+        play.turn();
+        play.hear(OUT, 63, &[1]);
+        play.arrive(flow(1));
+        play.arrive(flow(2));
+    });
+    let held = play.rcm.ports[OUT.index()].control.bytes();
+    assert!(held > 0);
+    for (reserved, verdict) in [(held * 4 / 3 + 1, Verdict::Pass), (held * 4 / 3, Verdict::Detour(OTHER))] {
+        play.rcm.control.reserved = reserved;
+        assert_eq!(play.route(flow(9)), verdict, "{held} of {reserved}");
+    }
+}
+
 /// A class that is paused keeps its own packets alone: those of another leave, though both are held.
 #[test]
 fn a_paused_class_holds_up_no_other() {

@@ -2915,7 +2915,7 @@ class GoBackN(Table):
     kind: ClassVar[Literal["go_back_n"]] = "go_back_n"
 
     ack_timeout: int | None = None
-    """Local ACK timeout n: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 14 (67 ms) is what Linux'
+    """Local ACK timeout n: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 67 ms is what Linux'
     perftest sets.
 
     Default: 14. Accepted: from 1 to 31.
@@ -3969,7 +3969,7 @@ class Cbr(Table):
     """Bytes that `rate` counts. Default: "payload"."""
 
     packet: Size | None = None
-    """Application bytes of a datagram. Source: 1500 B less the headers of RFC 791 (20 B) and RFC 768 (8 B); over IPv6
+    """Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6
     1452B fill a frame (RFC 8200, 40 B).
 
     Default: "1472B". Accepted: from 1B to 65507B.
@@ -4037,7 +4037,7 @@ class OnOff(Table):
     """Exponentially distributed periods; if false, constant ones. Default: false."""
 
     packet: Size | None = None
-    """Application bytes of a datagram. Source: 1500 B less the headers of RFC 791 (20 B) and RFC 768 (8 B); over IPv6
+    """Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6
     1452B fill a frame (RFC 8200, 40 B).
 
     Default: "1472B". Accepted: from 1B to 65507B.

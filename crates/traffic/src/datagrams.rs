@@ -17,7 +17,7 @@ params! {
         pub rate: BitRate, in BitRate(1)..;
         /// Bytes that `rate` counts.
         pub counts: RateCounts = RateCounts::Payload;
-        /// Application bytes of a datagram. Source: 1500 B less the headers of RFC 791 (20 B) and RFC 768 (8 B); over IPv6
+        /// Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6
         /// 1452B fill a frame (RFC 8200, 40 B).
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
         /// Application bytes in total; if absent, the source sends until `stop`.
@@ -44,7 +44,7 @@ params! {
         pub off: Span, in Span::from_ns(100)..=LONGEST;
         /// Exponentially distributed periods; if false, constant ones.
         pub exponential: bool = false;
-        /// Application bytes of a datagram. Source: 1500 B less the headers of RFC 791 (20 B) and RFC 768 (8 B); over IPv6
+        /// Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6
         /// 1452B fill a frame (RFC 8200, 40 B).
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
         /// Application bytes in total; if absent, the source sends until `stop`.

@@ -10,7 +10,7 @@ params! {
     /// Go-back-N: out-of-order packets are dropped, and the sender starts again from the missing one. Source: IBTA §9.7.5.1,
     /// §9.9.2.
     pub struct GoBackN {
-        /// Local ACK timeout n: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 14 (67 ms) is what Linux'
+        /// Local ACK timeout n: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 67 ms is what Linux'
         /// perftest sets.
         pub ack_timeout: u32 = 14, in 1_u32..=31;
     }

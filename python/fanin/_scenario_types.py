@@ -3969,8 +3969,8 @@ class Cbr(Table):
     """Bytes that `rate` counts. Default: "payload"."""
 
     packet: Size | None = None
-    """Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
-    fill a frame (RFC 8200, 40 B).
+    """Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6
+    1452B fill a frame (RFC 8200, 40 B).
 
     Default: "1472B". Accepted: from 1B to 65507B.
     """
@@ -4037,8 +4037,8 @@ class OnOff(Table):
     """Exponentially distributed periods; if false, constant ones. Default: false."""
 
     packet: Size | None = None
-    """Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
-    fill a frame (RFC 8200, 40 B).
+    """Application bytes of a datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6
+    1452B fill a frame (RFC 8200, 40 B).
 
     Default: "1472B". Accepted: from 1B to 65507B.
     """

@@ -1,6 +1,7 @@
 use super::*;
 use crate::counters::{Interval, Reading, State};
 use crate::trace::{analyze, Control, Observer, Progress};
+use crate::Burst;
 use std::fmt::Write;
 
 struct Unseen;

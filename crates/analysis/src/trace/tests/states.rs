@@ -89,7 +89,7 @@ fn with(fault: Fault, at: u64) -> Vec<Seen> {
         looks.iter_mut().filter(|seen| seen.port == 0).for_each(what);
         looks
     };
-    let before = *looks.iter().filter(|seen| seen.port == 0 && !behind(seen)).next_back().unwrap();
+    let before = *looks.iter().rfind(|seen| seen.port == 0 && !behind(seen)).unwrap();
     match fault {
         Nothing | OtherSpeed | Wrap | Garbage | Cut => looks,
         AboveLine => change(&|seen| seen.octets += if behind(seen) { PERCENT * 400 } else { 0 }),

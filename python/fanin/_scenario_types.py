@@ -294,7 +294,9 @@ TopologyConfig: TypeAlias = (
 - `dumbbell`: Two switches and a link between them: hosts `h0` … at `left`, the rest at `right`.
 - `racks`: Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: S-ECN §III-A, fig. 3.
 - `leaf_spine`: Leaf–spine, every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5
+  (the defaults: 144 hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
 - `fat_tree`: Fat tree of switches with k ports: k³/4 hosts `h0` … by pod and edge switch, 5k²/4 switches `edge0_0` (pod,
+  place), `agg0_0`, `core0`. Source: fat-tree.
 - `chain`: Line of n switches `switch0` … and n + 1 links, with host `h0` at its start and `h1` at its end.
 - `file`: Network read from a file. Nodes keep their ids as names; a node without a kind is a host if it has one link.
 """
@@ -406,6 +408,7 @@ Architecture: TypeAlias = OutputQueued | Combined | Mapping[str, Any] | Literal[
 
 - `output_queued`: Output-queued: packets wait at output ports only.
 - `combined`: Combined input- and output-queued: packets wait at the input, in a virtual output queue for each input, output
+  and class, cross a crossbar whole, and wait at their output port. Source: CIOQ.
 """
 
 
@@ -455,6 +458,7 @@ Buffer: TypeAlias = StaticBuffer | DynamicBuffer | UnlimitedBuffer | Mapping[str
 
 - `static`: Separate buffer of fixed size for each port (drop tail).
 - `dynamic`: One buffer shared by all ports, with a dynamic threshold: each queue may grow to α times the free buffer. Source:
+  DT.
 - `unlimited`: Unlimited buffer.
 """
 
@@ -471,6 +475,7 @@ At: TypeAlias = Literal["enqueue", "dequeue"]
 
 - `enqueue`: On arrival: the queue that the packet finds counts.
 - `dequeue`: On departure: the queue that the packet leaves behind counts; the signal is fresher by the queueing delay.
+  Source: ECN-tuning.
 """
 
 
@@ -497,6 +502,7 @@ Spacing: TypeAlias = Literal["geometric", "uniform", "wait"]
 
 - `geometric`: Geometric gaps: each packet is marked independently. Source: RED §7, method 1.
 - `uniform`: Uniform gaps from 1 to 1/p_b − 1: the paper's algorithm counts the arriving packet, its text (1 to 1/p_b) does
+  not. Source: RED §7, method 2, as in its fig. 2.
 - `wait`: Uniform gaps from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
 """
 
@@ -616,6 +622,8 @@ SlopeForm: TypeAlias = SlopeParams | ProbabilitySlopeForm | Mapping[str, Any] | 
 """Form in which the slope becomes a mark.
 
 - `registers`: Registers, without randomness: a packet of P wire bytes that arrives I after the one before adds P − R·I to a
+  sum, and is marked when the sum is above R·I. Adders and a comparator, as in the paper's hardware. Source: S-ECN
+  §IV-C.
 - `probability`: Probability per packet.
 """
 
@@ -672,8 +680,8 @@ class CodelParams(Table):
     """ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off). Default: false."""
 
     ce_threshold: Duration | None = None
-    """Step marking: every ECN-capable packet that has waited longer than this is marked, too; if absent, none. Source:
-    Linux sch_codel (meant for DCTCP).
+    """Step marking: every ECN-capable packet that has waited longer than this is marked, by its wait alone; if absent,
+    none. Source: Linux sch_codel (meant for DCTCP).
     """
 
 
@@ -737,7 +745,9 @@ Marking: TypeAlias = (
 - `threshold`: Threshold: an ECN-capable packet is marked when the queue is above K.
 - `red`: Random early detection (RED): marks or drops with a probability that grows with the average queue.
 - `s_ecn`: S-ECN: marks by the slope s of the queue at a port of rate R: no packet for s ≤ 0, a share of s/R for 0 < s < R,
+  every packet for s ≥ R; and every packet once K waits. Source: S-ECN §IV-B.
 - `codel`: Controlled delay (CoDel): drops or marks at the head of a queue whose packets have all waited too long for an
+  interval.
 - `front_drop`: Front drop: no marks; the packet at the head of a queue that has reached a limit is dropped instead of sent.
 - `external`: External: a block outside of the simulator decides about every packet, over a Unix socket. See docs/cosimulation.md.
 """
@@ -956,6 +966,7 @@ AlertBy: TypeAlias = Literal["message", "at_once"]
 
 - `message`: A message by way of a neighbour, as needed where the ingress cannot read the egress. Source: RIMM §III-A.1.
 - `at_once`: Direct reading of the queue, which the paper's hardware cannot do: the difference to `message` is the message's
+  cost.
 """
 
 
@@ -1004,7 +1015,9 @@ GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
 """Start of `give_up` for a pair of sequence numbers.
 
 - `stalled`: Last progress of the detour: the last release of one of the pair's packets and, with `release` = drained, the last packet that
+  met a port which has not run empty since its alert.
 - `outstanding`: Start of the detour, the paper to the letter ("packet detouring lasts longer than a user-defined period of
+  time"): with bursts longer than `give_up` each detour ends early, out of order.
 """
 
 
@@ -1012,6 +1025,8 @@ Detours: TypeAlias = Literal["returning", "all"]
 """Ports whose packets take detours.
 
 - `returning`: Ports that have neighbours from which everything returns, by those alone: all shortest paths of such a neighbour
+  to the hosts behind the port lead over this switch. In a leaf–spine network: ports of leaves to hosts. Source:
+  RIMM §III-A.1 ("guaranteed to return").
 - `all`: All ports, by any neighbour. Where the neighbour knows another way, packets take it and are out of order.
 """
 
@@ -1021,13 +1036,14 @@ Neighbour: TypeAlias = Literal["per_packet", "per_flow"]
 
 - `per_packet`: A choice for each detour of each packet. Source: RIMM §III-A.2.
 - `per_flow`: One choice for all packets of a pair that are on detours at the time, as long as the neighbour has room.
+  Deviation: not in the paper.
 """
 
 
 Hops: TypeAlias = Literal["spent", "restored"]
 """Cost of a detour in a packet's time to live.
 
-- `spent`: Two hops per detour, like any path; a packet with fewer than eight left takes none.
+- `spent`: Two hops per detour, like any path; a packet with fewer than eight left takes no detour.
 - `restored`: None: the switch restores the two hops when the packet is back. Only `give_up` ends its detour.
 """
 
@@ -1153,6 +1169,7 @@ Growth: TypeAlias = Saturating | Exponential | Linear | Mapping[str, Any] | Lite
 """Growth of the bounce probability with x, the queue's position between `lower` (0) and `upper` (1).
 
 - `saturating`: Saturating growth, as in the authors' simulation: (1 − e^(−λx/(n+1))) / (1 − e^(−λ/(n+1))) after n bounces; steep
+  at first, less so with each bounce. Source: PABO-code.
 - `exponential`: Exponential growth: (e^(λx) − 1) / (e^λ − 1), small for most x, then steep.
 - `linear`: Linear growth.
 """
@@ -1190,6 +1207,7 @@ ServeBy: TypeAlias = Literal["least_left", "arrival"]
 """Order in which the packets of a class leave a port.
 
 - `least_left`: Least left first: by the flow's remaining bytes, boosted; ties by arrival. Later packets of a flow have less left
+  than earlier ones.
 - `arrival`: Order of arrival: remaining bytes decide only which packet is deflected.
 """
 
@@ -1225,7 +1243,8 @@ Cut: TypeAlias = Literal["arriving", "either"]
 """Packet that is trimmed when a data packet finds its queue full.
 
 - `arriving`: The arriving packet.
-- `either`: The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that it is
+- `either`: The arriving packet or, with equal probability, the last one in the queue, whose place the arriving one takes: so
+  that it is not always the same flow that is late. Source: NDP §3.1.
 """
 
 
@@ -1258,6 +1277,7 @@ Recognise: TypeAlias = Literal["now", "at_detection"]
 
 - `now`: Present: flows in the CAM now are harmful; the CAM is updated while the region lasts.
 - `at_detection`: At detection: flows that were in the CAM when the output queue became congested are harmful until congestion is
+  over. Source: RCM §3.1 (a root that is reported "starts congestion control to the flows recognized by CFR").
 """
 
 
@@ -1266,6 +1286,7 @@ LocalFlag: TypeAlias = Literal["output", "either"]
 
 - `output`: The output queue alone.
 - `either`: Input queues, too: a congested sample sets the flag, with its degree, of the output by which the sampled packet
+  leaves. Source: RCM §3.2 ("firstly detected in an input queue, the port will set its local congestion flag").
 """
 
 
@@ -1274,6 +1295,7 @@ Decrease: TypeAlias = Literal["each", "measured"]
 
 - `each`: Present W_c: each further degree reduces it again. Source: RCM formula 5.
 - `measured`: Measured W_c: only the last degree counts, and takes at most half. Source: RCM §4.2 (a flow of half of the port
+  falls to a quarter, and stays there).
 """
 
 
@@ -1282,6 +1304,7 @@ WhenIdle: TypeAlias = Literal["send", "wait"]
 
 - `send`: Harmful flows send: no port idles while a packet waits.
 - `wait`: Harmful flows wait until W could have been sent, at ports notified from downstream; elsewhere they send. Source:
+  RCM §3.1 ("performs pacing to harmful flows").
 """
 
 
@@ -1321,8 +1344,8 @@ class RcmParams(Table):
     """Capacity in flows of a port's CAM, and of a notification from downstream. Default: 8. Accepted: from 1 to 256."""
 
     cam_hits: int | None = None
-    """Number of CAM entries from which on a flow is harmful at its port. Source: RCM §3.3 (flows whose IDs are stored,
-    so one).
+    """Number of CAM entries that a flow must have to be harmful at its port. Source: RCM §3.3 (flows whose IDs are
+    stored, so one).
 
     Default: 1. Accepted: from 1 to 256.
     """
@@ -1486,6 +1509,7 @@ the last.
 - `fifo`: First in, first out.
 - `strict`: Strict priority: a class is served only when every more urgent one is empty.
 - `drr`: Deficit round robin: classes with packets are visited in turn, and may send their quantum per visit; unused credit is
+  kept.
 - `strict_drr`: Strict priority for classes 0 … `strict` − 1; when they are empty, deficit round robin for the others.
 """
 
@@ -1614,6 +1638,7 @@ PathChoice: TypeAlias = (
 - `round_robin`: Round robin: per packet, in turn for each destination.
 - `flowlet`: Flowlets: a flow that has paused for longer than the gap draws a new path.
 - `drill`: DRILL(d, m): each packet takes the shortest queue among d links drawn at random and the m best of the last
+  comparison. Source: DRILL §3.2.
 - `by_destination`: Per destination: all packets to a host take the same link of a switch.
 """
 
@@ -1698,6 +1723,7 @@ Nic: TypeAlias = FairNic | FifoNic | Mapping[str, Any] | Literal["fair", "fifo"]
 
 - `fair`: Round robin over connections with something to send, one packet each. Source: Linux sch_fq without pacing.
 - `fifo`: First in, first out: each connection, in the order in which they became ready, puts all that its window (and
+  `small_queues`) allows into the host's transmit queue. Source: Linux pfifo_fast.
 """
 
 
@@ -1935,6 +1961,7 @@ DctcpArithmetic: TypeAlias = Literal["exact", "linux"]
 
 - `exact`: Alpha as a real number, windows in bytes. Source: RFC 8257 §3.3.
 - `linux`: Alpha in units of 1/1024, windows in whole segments, products rounded down; after a reduction the count towards
+  the next increase begins anew. Source: Linux dctcp_update_alpha, dctcp_ssthresh, tcp_init_cwnd_reduction.
 """
 
 
@@ -1989,7 +2016,11 @@ WindowRules: TypeAlias = Literal["rfc", "linux"]
 """Arithmetic of window growth and reductions.
 
 - `rfc`: Arithmetic of the RFCs: ssthresh from FlightSize; CUBIC of RFC 9438; congestion avoidance counts cumulatively
+  acknowledged bytes.
+  Source: RFC 5681 §3.1, RFC 9438.
 - `linux`: Arithmetic of Linux: ssthresh from cwnd in whole segments, once per recovery, timeouts included; CUBIC of
+  tcp_cubic.c, in ticks of `clock_granularity`; congestion avoidance counts delivered bytes. Source: Linux
+  tcp_reno_ssthresh, tcp_enter_loss, bictcp_update, tcp_cong_avoid.
 """
 
 
@@ -1998,7 +2029,9 @@ SlowStart: TypeAlias = Literal["standard", "hystart", "hystart++"]
 
 - `standard`: Slow start ends at ssthresh only. Source: RFC 5681 §3.1.
 - `hystart`: HyStart, a part of CUBIC: slow start ends at a train of ACKs as long as half the minimum RTT, or when the RTT has
+  risen by an eighth (4 to 16 ms). Source: Linux tcp_cubic.c hystart_update.
 - `hystart++`: HyStart++: once the RTT has risen by an eighth (4 to 16 ms), slow start goes on at a quarter of its speed for up
+  to five rounds. Source: RFC 9406.
 """
 
 
@@ -2008,6 +2041,7 @@ IdleRestart: TypeAlias = Literal["none", "rfc5681", "decay"]
 - `none`: The window is kept.
 - `rfc5681`: The window falls to min (initial window, cwnd). Source: RFC 5681 §4.1.
 - `decay`: The window halves once per RTO of idle time, down to min (initial window, cwnd). Source: RFC 2861 §3.1, Linux
+  tcp_cwnd_restart.
 """
 
 
@@ -2016,6 +2050,7 @@ LossDetection: TypeAlias = Literal["rfc6675", "rack"]
 
 - `rfc6675`: By count: segments SACKed above a hole. Source: RFC 6675 §4.
 - `rack`: By time (RACK): a segment is lost when one sent later has arrived and the reordering window has passed; lost
+  retransmissions are detected, too. Source: RFC 8985; Linux tcp_rack_mark_lost.
 """
 
 
@@ -2039,8 +2074,10 @@ RttSampling: TypeAlias = Literal["timed_segment", "timestamps", "every_ack"]
 """Source of RTT samples.
 
 - `timed_segment`: One timed segment per round, with Karn's algorithm. Source: RFC 6298 §3.
-- `timestamps`: The timestamp echoed by every ACK, to `timestamp_tick`, with the gains of RFC 7323 appendix G; needs
+- `timestamps`: The timestamp echoed by every ACK, in steps of `timestamp_tick`, with the gains of RFC 7323 appendix G; needs
+  `timestamps`. Source: RFC 7323 §4.
 - `every_ack`: Every ACK: the first segment that it newly acknowledges, if that was sent only once, by the exact clock; the
+  variance follows the largest deviation of each round. Source: Linux tcp_ack_update_rtt, tcp_rtt_estimator.
 """
 
 
@@ -2050,6 +2087,7 @@ SpuriousRto: TypeAlias = Literal["none", "f_rto", "eifel"]
 - `none`: No detection.
 - `f_rto`: F-RTO: detection by the first two ACKs after the timeout. Source: RFC 5682 §2.1.
 - `eifel`: Eifel: detection by the timestamp echoed in the first ACK after the timeout; needs `timestamps`. Source: RFC 3522
+  §3.2.
 """
 
 
@@ -2058,6 +2096,9 @@ DelayedAcks: TypeAlias = Literal["fixed", "adaptive"]
 
 - `fixed`: Fixed delay: an ACK waits for `ack_every` segments or `delayed_ack_timeout`. Source: RFC 5681 §4.2.
 - `adaptive`: Adaptive delay: an ACK waits for more than `ack_every` − 1 segments of the size seen, or for a time that follows
+  the spacing of arrivals, from `delayed_ack_timeout` to `delayed_ack_max`. The end of a message (PSH or a short
+  segment) is acknowledged at once, unless this end answers each message with one of its own. Source: Linux
+  __tcp_ack_snd_check, tcp_measure_rcv_mss, tcp_send_delayed_ack, tcp_cleanup_rbuf.
 """
 
 
@@ -2095,6 +2136,7 @@ SackCompression: TypeAlias = NoneSackCompression | CompressedSacks | Mapping[str
 
 - `none`: ACKs are not merged.
 - `timer`: Compression by a timer: the first three ACKs with equal number leave at once, as fast retransmit needs them;
+  later ones wait and are merged. Source: Linux tcp_comp_sack_delay_ns.
 """
 
 
@@ -2112,7 +2154,12 @@ WindowGrowth: TypeAlias = Literal["linux-5.15", "linux-6.18"]
 """Measurement of the receiver's RTT, and growth of the buffer after an RTT with more read than in any before.
 
 - `linux-5.15`: Linux 5.15 to 6.12. RTT: smoothed over 8 samples; echoes within the present clock tick count as one tick. Buffer:
+  twice the bytes read plus 16 segments, and twice the growth on top. Source: Linux 5.15 and 6.12
+  tcp_rcv_rtt_update, tcp_rcv_space_adjust.
 - `linux-6.18`: Linux 6.18. RTT: a lower one counts at once; echoes within the present tick, and higher ones while data is
+  unread, are ignored. Buffer: no extra segments; unread data counts against the bytes read, data beyond a gap
+  reserves room for the missing bytes. Source: Linux 6.18 tcp_rcv_rtt_update, tcp_rcv_rtt_measure_ts,
+  tcp_rcv_space_adjust, tcp_rcvbuf_grow.
 """
 
 
@@ -2899,7 +2946,9 @@ RoceControl: TypeAlias = (
 - `none`: No congestion control: each queue pair sends at its rate, limited by pauses alone.
 - `hpcc`: HPCC: bytes in flight on the busiest link, by telemetry. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1.
 - `powertcp`: PowerTCP: power at the busiest port, by telemetry. Source: PowerTCP §3.3, Algorithm 1; values: the simulations
+  published with it.
 - `theta_powertcp`: theta-PowerTCP: power by delays, without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations
+  published with it.
 - `dcqcn`: DCQCN: rate reductions by notifications of marks. Source: DCQCN §3.
 - `timely`: TIMELY: rate by the gradient of the RTT. Source: TIMELY §4.3.
 - `swift`: Swift: windows, in packets, by delays of fabric and hosts. Source: Swift §3.
@@ -2947,7 +2996,9 @@ RoceRecovery: TypeAlias = GoBackN | SelectiveRepeat | Mapping[str, Any] | Litera
 """Recovery from packet loss.
 
 - `go_back_n`: Go-back-N: out-of-order packets are dropped, and the sender starts again from the missing one. Source: IBTA
+  §9.7.5.1, §9.9.2.
 - `selective_repeat`: Selective repeat: out-of-order packets are kept, and only the missing ones retransmitted. Every packet carries an
+  RETH. Source: IRN §3.1.
 """
 
 
@@ -4179,10 +4230,13 @@ Entry: TypeAlias = (
 
 - `flows`: Flows listed one by one.
 - `incast`: Incast: many senders answer one receiver, simultaneously or within `jitter`, once or repeatedly. Each round
+  counts as a query.
 - `query`: Queries and responses (partition–aggregate): clients ask at random instants, responders answer at once.
 - `poisson`: Poisson background traffic: each source starts flows at random instants, to destinations drawn uniformly.
 - `permutation`: Permutation: each host sends one flow and receives one, never its own; drawn uniformly among all such
+  permutations.
 - `all_to_all`: All-to-all: each host sends a flow to each other host. In round r (from 1) host i sends to host i + r, modulo the
+  number of hosts: each round is a permutation.
 - `hot_spot`: Hot spot: Poisson traffic of which a fraction goes to a few hot hosts.
 - `collective`: Collective operations of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
 - `cbr`: Datagrams at a constant rate, without any congestion control.
@@ -4315,6 +4369,7 @@ Keep: TypeAlias = AllKeep | KeepLast | KeepAround | Mapping[str, Any] | Literal[
 - `all`: All records.
 - `last`: Latest records of each watched port, in a ring that is written when the run ends.
 - `around`: Records around a trigger of each watched port: a packet finds more than `above` in the queue, where the previous
+  one did not.
 """
 
 
@@ -4400,6 +4455,7 @@ Ties: TypeAlias = Literal["drawn", "by_link"]
 """Order of packets that arrive in the same picosecond: at a full drop-tail port the first gets the free space.
 
 - `drawn`: Random order, drawn for each instant from seed, time and link: no host is favoured, and unrelated flows change
+  nothing.
 - `by_link`: Order of link ids: of hosts in step, the first in the topology always wins.
 """
 

@@ -48,7 +48,7 @@ names! {
     pub enum RttSampling {
         /// One timed segment per round, with Karn's algorithm. Source: RFC 6298 §3.
         "timed_segment" => TimedSegment,
-        /// The timestamp echoed by every ACK, to `timestamp_tick`, with the gains of RFC 7323 appendix G; needs
+        /// The timestamp echoed by every ACK, in steps of `timestamp_tick`, with the gains of RFC 7323 appendix G; needs
         /// `timestamps`. Source: RFC 7323 §4.
         "timestamps" => Timestamps,
         /// Every ACK: the first segment that it newly acknowledges, if that was sent only once, by the exact clock; the

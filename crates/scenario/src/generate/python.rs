@@ -174,6 +174,11 @@ fn field_doc(field: &Field) -> String {
     }
 }
 
+/// A value and all lines of its meaning, as an item of a list.
+fn item(value: &str, meaning: &str) -> String {
+    format!("- `{value}`: {}", meaning.replace('\n', "\n  "))
+}
+
 fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {
     let class = |variant| catalogue.table_name(Some(Kind::of(variant)), &variant.body).to_string();
     let mut parts: Vec<String> = choice.variants.iter().map(class).collect();
@@ -183,8 +188,7 @@ fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Cat
         parts.push(format!("Literal[{}]", bare.join(", ")));
     }
     module.push_str(&union(name, &parts));
-    let kinds: Vec<String> =
-        choice.variants.iter().map(|v| format!("- `{}`: {}", v.kind, v.doc.lines().next().unwrap_or_default())).collect();
+    let kinds: Vec<String> = choice.variants.iter().map(|v| item(v.kind, &v.doc)).collect();
     doc(module, "", &format!("{}\n\n{}", choice.doc, kinds.join("\n")));
     module.push_str("\n\n");
 }
@@ -206,8 +210,7 @@ fn union(name: &str, parts: &[String]) -> String {
 fn literals(module: &mut String, name: &str, names: &NamesSchema) {
     let values: Vec<String> = names.values.iter().map(|(value, _)| format!("\"{value}\"")).collect();
     module.push_str(&format!("{name}: TypeAlias = Literal[{}]\n", values.join(", ")));
-    let meanings: Vec<String> =
-        names.values.iter().map(|(value, doc)| format!("- `{value}`: {}", doc.lines().next().unwrap_or_default())).collect();
+    let meanings: Vec<String> = names.values.iter().map(|(value, doc)| item(value, doc)).collect();
     doc(module, "", &format!("{}\n\n{}", names.doc, meanings.join("\n")));
     module.push_str("\n\n");
 }

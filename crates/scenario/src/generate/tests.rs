@@ -47,7 +47,8 @@ choice! {
 names! {
     /// When.
     pub enum When {
-        /// On the way in.
+        /// On the way
+        /// in.
         "enqueue" => Enqueue,
         /// On the way "out".
         "dequeue" => Dequeue,
@@ -132,6 +133,7 @@ fn the_python_module_has_a_class_for_each_table_and_takes_dictionaries() {
         "Marking: TypeAlias = NoneMarking | AlwaysMarking | BySize | ToOne | Mapping[str, Any] | Literal[",
         "class NoneMarking(Table):",
         "When: TypeAlias = Literal[\"enqueue\", \"dequeue\"]\n",
+        "- `enqueue`: On the way\n  in.\n- `dequeue`: On the way",
         "    named: Mapping[str, Marking] | None = None\n",
         " | Literal[\"none\", \"always\", \"by_size\"]\n",
         "Duration: TypeAlias = str\n",

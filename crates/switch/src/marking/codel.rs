@@ -27,8 +27,8 @@ params! {
         pub mtu: Bytes = Bytes(1518), in Bytes(64)..=Bytes(65_535);
         /// ECN: ECN-capable packets are marked instead of dropped. Source: Linux sch_codel (off).
         pub ecn: bool = false;
-        /// Step marking: every ECN-capable packet that has waited longer than this is marked, too; if absent, none. Source:
-        /// Linux sch_codel (meant for DCTCP).
+        /// Step marking: every ECN-capable packet that has waited longer than this is marked, by its wait alone; if absent,
+        /// none. Source: Linux sch_codel (meant for DCTCP).
         pub ce_threshold: Option<Span>;
     }
 }

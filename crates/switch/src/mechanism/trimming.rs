@@ -18,8 +18,8 @@ names! {
     pub enum Cut {
         /// The arriving packet.
         "arriving" => Arriving,
-        /// The arriving packet or, with equal probability, the last one in the queue, whose place it takes: so that it is
-        /// not always the same flow that is late. Source: NDP §3.1.
+        /// The arriving packet or, with equal probability, the last one in the queue, whose place the arriving one takes: so
+        /// that it is not always the same flow that is late. Source: NDP §3.1.
         "either" => Either,
     }
 }

@@ -69,8 +69,8 @@ params! {
         pub w: f64 = 0.5, in 0.0..=1.0;
         /// Capacity in flows of a port's CAM, and of a notification from downstream.
         pub cam: u32 = 8, in 1..=256;
-        /// Number of CAM entries from which on a flow is harmful at its port. Source: RCM §3.3 (flows whose IDs are stored,
-        /// so one).
+        /// Number of CAM entries that a flow must have to be harmful at its port. Source: RCM §3.3 (flows whose IDs are
+        /// stored, so one).
         pub cam_hits: u32 = 1, in 1..=256;
         /// State of the CAM that counts: the present one, or the one at the detection of congestion.
         pub recognise: Recognise = Recognise::Now;

@@ -56,7 +56,7 @@ names! {
 names! {
     /// Cost of a detour in a packet's time to live.
     pub enum Hops {
-        /// Two hops per detour, like any path; a packet with fewer than eight left takes none.
+        /// Two hops per detour, like any path; a packet with fewer than eight left takes no detour.
         "spent" => Spent,
         /// None: the switch restores the two hops when the packet is back. Only `give_up` ends its detour.
         "restored" => Restored,

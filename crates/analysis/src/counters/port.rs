@@ -217,12 +217,13 @@ impl CounterPort {
     pub fn push(&mut self, interval: &Interval, ended: &mut dyn FnMut(CounterBurst)) {
         if let Some(rate) = self.rate.filter(|_| interval.state == State::Known && interval.end > interval.start) {
             let zero = |value: Option<u64>| value.unwrap_or(0) == 0;
-            // Levels that stand still with the counts are below what makes a burst.
+            // Levels that stand still with the counts are below what makes a burst, and contradict nothing.
             let levels = |of: &Interval| (of.queue.unwrap_or(0), of.watermark.unwrap_or(0));
             let still = interval.sent == Some(0)
                 && zero(interval.arrived)
                 && zero(interval.dropped)
-                && levels(interval).0.max(levels(interval).1) <= self.until;
+                && levels(interval).0.max(levels(interval).1) <= self.until
+                && interval.watermark.is_none_or(|most| levels(interval).0 <= most);
             match &mut self.held {
                 Some(held)
                     if still

@@ -248,7 +248,7 @@ impl CounterReport {
     }
 
     /// True if counts fall so often that several sources are mixed under one name: what was counted is of none of them.
-    fn is_mixed(&self) -> bool {
+    pub fn is_mixed(&self) -> bool {
         are_mixed(self.port.unknown_time()[RESETS].1, self.port.counted.intervals)
     }
 

@@ -74,6 +74,11 @@ impl PortSink {
         self.counters.as_ref().map_or((0, 0), |counters| counters.doubted())
     }
 
+    /// True if several sources are mixed under the port's name: what counters tell of drops is of none of them.
+    pub fn is_mixed(&self) -> bool {
+        self.counters.as_ref().is_some_and(|counters| counters.is_mixed())
+    }
+
     /// Contradictions of the counters up to now.
     pub fn contradictions(&self) -> Vec<Finding> {
         self.counters.as_ref().map(|counters| counters.findings()).unwrap_or_default()

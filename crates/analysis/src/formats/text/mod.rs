@@ -60,7 +60,7 @@ impl NewDrops {
     /// Drops of a port since the count before, which may have wrapped; none of the first count, and all of one that began anew. None: there
     /// are too many.
     pub fn since(&mut self, port: u32, total: u64) -> Option<More> {
-        let more = match self.0.entry(port).or_default().step(total, None, None) {
+        let more = match self.0.entry(port).or_default().step(total, None, Some(MOST_DROPS)) {
             Step::First => More::default(),
             Step::By(drops) => More { drops, at_least: false },
             Step::Reset | Step::Narrow | Step::Rollover => More { drops: total, at_least: true },

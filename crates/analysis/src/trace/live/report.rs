@@ -30,12 +30,13 @@ impl Live {
             };
             let counts = counts.with(lost);
             let open = now.and_then(|port| port.analyzer.open_burst());
+            let drops = fates.drops && !now.is_some_and(|port| port.analyzer.is_mixed());
             Some(json!({
                 "port": name,
                 "retired": now.is_none(),
                 "records": counts.records,
-                "dropped": fates.drops.then_some(counts.dropped),
-                "dropped_at_least": counts.dropped_at_least,
+                "dropped": drops.then_some(counts.dropped),
+                "dropped_at_least": drops && counts.dropped_at_least,
                 "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
                 "peak_bytes": counts.peak_bytes,
                 "peak_at_least": counts.peak_at_least,

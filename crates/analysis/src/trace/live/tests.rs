@@ -649,6 +649,16 @@ fn what_counters_contradict_is_told_with_the_time_that_it_leaves_unknown() {
 }
 
 #[test]
+fn the_largest_queue_is_known_behind_a_still_look_that_contradicts_itself() {
+    let columns = json!({ "columns": "time=t:ms,port=p,bytes=b:total,queue=q:B,watermark=w:B" });
+    let mut live = live(columns);
+    live.push(b"t,p,b,q,w\n0,e,0,0,0\n1,e,500000,0,0\n2,e,500000,3000,1000\n3,e,1500000,300000,400000\n4,e,2000000,0,0\n")
+        .unwrap();
+    live.end().unwrap();
+    assert_eq!(live.report()["ports"][0]["peak_bytes"], 400_000);
+}
+
+#[test]
 fn a_dense_stream_that_leaps_says_so_and_a_sparse_one_does_not() {
     for (rows, leaps) in [(ticks(1_700_000_000, 500, |_, _| None), 1), ("1700000000000,eth0,0\n1700000030000,eth0,0\n".into(), 0)]
     {

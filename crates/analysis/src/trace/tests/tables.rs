@@ -145,6 +145,10 @@ fn drops_may_be_a_running_count_and_zeros_at_the_end_lose_no_rows() {
     let text =
         failure(&folder.file("c.csv", "t_ns,queue_B,d\n1,5,0\n2,5,99999999\n"), Some("time=t_ns,queue=queue_B,dropped=d:total"));
     assert!(text.contains("line 3: '99999999' is a count of drops that rises by more than packets can come"), "{text}");
+    // Near the end of 32 bits, too, a fall by more than packets can come is no wrap.
+    let text = "t_ns,queue_B,d\n1,5,3500000000\n2,5,3500000002\n3,5,3\n";
+    let (records, ..) = all(&folder.file("d.csv", text), Some("time=t_ns,queue=queue_B,dropped=d:total")).unwrap();
+    assert_eq!(records.iter().filter(|r| r.dropped()).count(), 5);
 }
 
 #[test]

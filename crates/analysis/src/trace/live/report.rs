@@ -36,7 +36,8 @@ impl Live {
                 "retired": now.is_none(),
                 "records": counts.records,
                 "dropped": drops.then_some(counts.dropped),
-                "dropped_at_least": drops && counts.dropped_at_least,
+                // Of what is late nothing counts: it may be a repetition.
+                "dropped_at_least": drops && (counts.dropped_at_least || counts.late > 0),
                 "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
                 "peak_bytes": counts.peak_bytes,
                 "peak_at_least": counts.peak_at_least,

@@ -659,6 +659,17 @@ fn the_largest_queue_is_known_behind_a_still_look_that_contradicts_itself() {
 }
 
 #[test]
+fn drops_of_rows_that_come_late_are_a_lower_bound() {
+    for (row, at_least) in [("4,e,0,0\n", false), ("2,e,0,1\n", true)] {
+        let mut live = live(json!({ "columns": "time=t:ms,port=p,queue=q:B,dropped=d" }));
+        live.push(format!("t,p,q,d\n1,e,0,0\n2,e,0,0\n3,e,0,1\n{row}5,e,0,0\n").as_bytes()).unwrap();
+        live.end().unwrap();
+        let port = live.report()["ports"][0].clone();
+        assert_eq!((&port["dropped"], &port["dropped_at_least"]), (&json!(1), &json!(at_least)));
+    }
+}
+
+#[test]
 fn a_dense_stream_that_leaps_says_so_and_a_sparse_one_does_not() {
     for (rows, leaps) in [(ticks(1_700_000_000, 500, |_, _| None), 1), ("1700000000000,eth0,0\n1700000030000,eth0,0\n".into(), 0)]
     {

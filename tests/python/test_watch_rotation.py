@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fanin.watch.sources import Source
 from watching import HEADER, once, rows, running, written
 
 BURST = 31
@@ -80,6 +81,26 @@ class TestWhileNobodyWatches:
         watch = once(file, state=state)
         assert (bursts(watch), len(watch.bursts)) == (4, 8)
         assert once(file, state=state).counts() == {}
+
+    def test_what_is_stopped_while_it_catches_up_goes_on_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        once(log(file, 1, first=0, at=1_000), state=state)
+        file.rename(tmp_path / "a.csv.3")
+        log(tmp_path / "a.csv.2", 2, first=1, at=1_100)
+        log(tmp_path / "a.csv.1", 2, first=3, at=1_200)
+        log(file, 1, first=5, at=1_300)
+        push = Source.push
+
+        def pushed(source: Source, data: bytes, ns: int | None = None) -> None:
+            push(source, data, ns)
+            source.stopping.set()
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Source, "push", pushed)
+            watch = once(file, state=state)
+        there = bursts(watch)
+        assert there <= 2
+        assert there + bursts(once(file, state=state)) == 5
 
     def test_another_file_that_got_the_number_is_not_read(self, tmp_path: Path) -> None:
         file, state = tmp_path / "a.csv", tmp_path / "state.json"

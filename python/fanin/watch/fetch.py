@@ -138,7 +138,8 @@ def _read_moved(source: Source, path: Path, descriptor: int, at: int) -> None:
         if os.fstat(descriptor).st_size > at:
             source.begin(path.name, descriptor, at)
             _drain(source, descriptor, at)
-            source.finish()
+            if not source.finish():
+                return  # it is to stop: the next start goes on in this one
         source.leave(descriptor)
     except TraceError as error:
         source.refuse(error)
@@ -172,6 +173,8 @@ def _missed(source: Source, path: Path, place: Place, present: int) -> None:
             _read_moved(source, path, own[2], place.offset)
         for modified, _, descriptor in there:
             is_read = (own is not None and descriptor == own[2]) or any(begins_so(descriptor, head) for head in place.earlier)
+            if source.stopping.is_set():
+                return
             if since and modified >= since and not is_read and os.fstat(descriptor).st_size:
                 _read_moved(source, path, descriptor, 0)
 
@@ -198,6 +201,8 @@ def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
                 elif first and new:
                     at = _end_of_lines(descriptor)
                 first, before = False, None
+                if source.stopping.is_set():
+                    return  # perhaps within what was missed: the place is there
                 source.begin(path.name, descriptor, at)
                 before = _follow(source, path, descriptor, at)
                 if source.once:
@@ -221,8 +226,11 @@ def _follow(source: Source, path: Path, descriptor: int, at: int) -> Place:
     for _ in source.passes():
         if not place.is_in(descriptor):
             # Truncated: what was written to it before may be in a copy.
-            source.finish()
+            if not source.finish():
+                break
             _missed(source, path, place, descriptor)
+            if source.stopping.is_set():
+                break
             at = 0
             source.begin(path.name, descriptor, at)
         source.check()

@@ -295,8 +295,8 @@ class Source:
         with self._held:
             self._open = (name, descriptor, start)
 
-    def finish(self) -> None:
-        """End the present file: its last line is whole, and nothing of it is read again.
+    def finish(self) -> bool:
+        """End the present file: its last line is whole, and nothing of it is read again; not if it is to stop, which returns False.
 
         Raises
         ------
@@ -304,7 +304,7 @@ class Source:
             No trace that can be read has come, and none will.
         """
         if self.stopping.is_set():
-            return
+            return False
         with self._held:
             if self._open is not None:
                 name, descriptor, _ = self._open
@@ -314,6 +314,7 @@ class Source:
                 self.live.reopen()
             except TraceError as error:
                 self.complain(error)  # most of it was wrong: that shows at its end
+        return True
 
     def abandon(self) -> None:
         """Close the present file before its end: the place in it is kept."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fanin.watch.positions import Positions
 from fanin.watch.sources import Source
 from watching import HEADER, once, rows, running, written
 
@@ -81,6 +82,69 @@ class TestWhileNobodyWatches:
         watch = once(file, state=state)
         assert (bursts(watch), len(watch.bursts)) == (4, 8)
         assert once(file, state=state).counts() == {}
+
+    def test_logs_that_begin_alike_are_told_apart(self, tmp_path: Path) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        # Two that were left: column names alone, and a first 1 KiB that others have as well.
+        alike = HEADER + "".join(f"{i * 1000},eth9,0,1500,a > b tcp\n" for i in range(2 * BURST))
+        for turn, header in enumerate((HEADER, alike, HEADER)):
+            for number in range(turn - 1, 0, -1):
+                (tmp_path / f"a.csv.{number}").rename(tmp_path / f"a.csv.{number + 1}")
+            if turn:
+                file.rename(tmp_path / "a.csv.1")
+            log(file, turn // 2, first=1, at=1_000 + 10 * turn, header=header)
+            once(file, state=state)
+        for number in (2, 1):
+            (tmp_path / f"a.csv.{number}").rename(tmp_path / f"a.csv.{number + 3}")
+        file.rename(tmp_path / "a.csv.3")
+        log(tmp_path / "a.csv.2", 1, first=2, at=1_100, header=alike)
+        log(tmp_path / "a.csv.1", 1, first=3, at=1_200)
+        log(file, 1, first=4, at=1_300)
+        watch = once(file, state=state)
+        assert (bursts(watch), len(watch.bursts)) == (3, 6)
+        assert once(file, state=state).counts() == {}
+
+    def test_copies_of_logs_that_were_left_are_known(self, tmp_path: Path) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        once(log(file, 2, first=0, at=1_000), state=state)
+        file.rename(tmp_path / "a.csv.1")
+        once(log(file, 1, first=2, at=1_100), state=state)
+        # Rotated by copies, each written now.
+        shutil.copy(tmp_path / "a.csv.1", tmp_path / "a.csv.2")
+        shutil.copy(file, tmp_path / "a.csv.1")
+        log(file, 1, first=3, at=1_200)
+        assert bursts(once(file, state=state)) == 1
+
+    @pytest.mark.parametrize("header_only", [False, True])
+    def test_a_foreign_file_that_got_the_number_is_not_read(self, tmp_path: Path, *, header_only: bool) -> None:
+        file, state = tmp_path / "a.csv", tmp_path / "state.json"
+        once(log(file, 0 if header_only else 2, first=0, at=1_000), state=state)
+        document = json.loads(state.read_text())
+        place = document["sources"][str(file)]["a.csv"]
+        place["inode"] = log(tmp_path / "other.csv", 3, first=50, at=1_250).stat().st_ino
+        state.write_text(json.dumps(document))
+        log(tmp_path / "new", 1, first=7, at=1_300).replace(file)
+        watch = once(file, state=state)
+        assert (bursts(watch), len(watch.bursts)) == (1, 2)
+
+    def test_the_log_of_a_vlan_is_no_rotation(self, tmp_path: Path) -> None:
+        file, state = tmp_path / "eth0", tmp_path / "state.json"
+        once(log(file, 1, first=0, at=1_000), state=state)
+        file.rename(tmp_path / "eth0.1")
+        log(tmp_path / "eth0.3", 1, first=1, at=1_250)
+        log(tmp_path / "eth0.100", 3, first=50, at=1_290)
+        log(tmp_path / "eth0.2001", 3, first=50, at=1_290)
+        (tmp_path / "eth0.2.gz").touch()
+        log(file, 1, first=2, at=1_300)
+        assert bursts(once(file, state=state)) == 2
+
+    @pytest.mark.parametrize("head", [5, None, "-5:x", "x", f"9999:{0:032x}"])
+    def test_a_state_whose_beginning_of_a_file_is_none_is_refused(self, tmp_path: Path, head: object) -> None:
+        state = tmp_path / "state.json"
+        place = {"device": 1, "inode": 2, "offset": 3, "fingerprint": "", "head": head}
+        state.write_text(json.dumps({"schema": "watch-state/1", "sources": {"x": {"y": place}}}))
+        with pytest.raises(ValueError, match="is no state of fanin watch"):
+            Positions(state)
 
     def test_what_is_stopped_while_it_catches_up_goes_on_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         file, state = tmp_path / "a.csv", tmp_path / "state.json"

@@ -5,32 +5,39 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from fanin import files
 
-__all__ = ["FINGERPRINT", "Place", "Positions", "begins_so", "head_of"]
+__all__ = ["FINGERPRINT", "Place", "Positions"]
 
 FINGERPRINT: Final = 64
 """Bytes before a place by which it is known again: a file number may have been given to another file."""
 
+_EARLIER: Final = 8
+"""Files that had a name before and are known again, at most."""
+
 _HEAD: Final = 1024
 """Bytes at the beginning of a file by which it is known again, whatever its number and its name are by now."""
+
+_BEGIN: Final = re.compile(r"(?P<bytes>\d{1,4}):[0-9a-f]{32}")
+"""How a file begins: so many bytes, and a hash of them."""
 
 _SCHEMA: Final = "watch-state/1"
 
 
-def head_of(descriptor: int, most: int) -> str:
+def _head_of(descriptor: int, most: int) -> str:
     """Return how an open file begins: so many bytes, `most` at most, and a hash of them."""
     data = os.pread(descriptor, min(_HEAD, most), 0)
     return f"{len(data)}:{hashlib.sha256(data).hexdigest()[:32]}"
 
 
-def begins_so(descriptor: int, head: str) -> bool:
-    """Whether an open file begins as :func:`head_of` says."""
-    return head_of(descriptor, int(head.partition(":")[0])) == head
+def _begins_so(descriptor: int, head: str) -> bool:
+    """Whether an open file begins as :func:`_head_of` says."""
+    return _head_of(descriptor, int(head.partition(":")[0])) == head
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,8 @@ class Place:
         How the file begins; empty in what earlier versions wrote.
     modified_ns : int
         When the file was written to last; 0 in what earlier versions wrote.
-    earlier : tuple of str
-        How the last files that had its name before it begin.
+    earlier : tuple of Place
+        The ends of the last files that had its name before it.
     """
 
     device: int
@@ -59,15 +66,15 @@ class Place:
     fingerprint: str
     head: str = ""
     modified_ns: int = 0
-    earlier: tuple[str, ...] = ()
+    earlier: tuple[Place, ...] = ()
 
     @classmethod
-    def of(cls, descriptor: int, offset: int, earlier: tuple[str, ...] = ()) -> Self:
+    def of(cls, descriptor: int, offset: int, earlier: tuple[Place, ...] = ()) -> Self:
         """Return a place in an open file."""
         found = os.fstat(descriptor)
         first = max(0, offset - FINGERPRINT)
         before = os.pread(descriptor, offset - first, first).hex()
-        return cls(found.st_dev, found.st_ino, offset, before, head_of(descriptor, offset), found.st_mtime_ns, earlier)
+        return cls(found.st_dev, found.st_ino, offset, before, _head_of(descriptor, offset), found.st_mtime_ns, earlier)
 
     @classmethod
     def read(cls, place: dict[str, Any]) -> Self:
@@ -79,12 +86,22 @@ class Place:
             It is none.
         """
         device, inode, offset = (place[key] for key in ("device", "inode", "offset"))
-        head, modified_ns, earlier = place.get("head", ""), place.get("modified_ns", 0), tuple(place.get("earlier", ()))
+        head, modified_ns, earlier = place.get("head", ""), place.get("modified_ns", 0), place.get("earlier", ())
         if not all(type(number) is int and number >= 0 for number in (device, inode, offset, modified_ns)):
             raise ValueError("a number is none")
-        for begin in (*earlier, *([head] if head else [])):
-            int(begin.partition(":")[0])
-        return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex(), head, modified_ns, earlier)
+        if head != "" and not (type(head) is str and _BEGIN.fullmatch(head) and int(head.partition(":")[0]) <= _HEAD):
+            raise ValueError("a beginning is none")
+        before = tuple(cls.read(one) for one in earlier)
+        return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex(), head, modified_ns, before)
+
+    def succeeded(self) -> tuple[Place, ...]:
+        """Return the ends of the last files that had a name, once this one is left here."""
+        others = [one for one in self.earlier if (one.device, one.inode) != (self.device, self.inode)]
+        return (*others, replace(self, earlier=()))[-_EARLIER:]
+
+    def is_whole_in(self, descriptor: int) -> bool:
+        """Whether an open file, or the one that it is a copy of, was read as far as this place, which is its end."""
+        return os.fstat(descriptor).st_size == self.offset and self.is_read_in(descriptor)
 
     def is_in(self, descriptor: int) -> bool:
         """Whether an open file is the one that was read, as far as this place."""
@@ -97,7 +114,7 @@ class Place:
             return False
         first = max(0, self.offset - FINGERPRINT)
         same = os.pread(descriptor, self.offset - first, first).hex() == self.fingerprint
-        return same and (not self.head or begins_so(descriptor, self.head))
+        return same and (not self.head or _begins_so(descriptor, self.head))
 
 
 class Positions:

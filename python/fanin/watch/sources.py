@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from fanin._core import Live, TraceError
-from fanin.watch.positions import Place, head_of
+from fanin.watch.positions import Place
 
 __all__ = ["NAP", "Counts", "Source", "State"]
 
@@ -32,9 +32,6 @@ _HEADER: Final = 1 << 16
 
 _CHUNK: Final = 1 << 20
 """Bytes that are read at once of what was counted before."""
-
-_EARLIER: Final = 8
-"""Files that had a name before and are known again, at most."""
 
 
 @dataclass
@@ -113,7 +110,7 @@ class Source:
         self._unreached: str | None = None
         self._failed: TraceError | None = None
         self._places: dict[str, Place] = {}
-        self._earlier: tuple[str, ...] = ()
+        self._earlier: tuple[Place, ...] = ()
         self.safe: dict[str, Place] = {}
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
 
@@ -186,9 +183,9 @@ class Source:
         """Note that a file is read to its end, and another one gets its name."""
         size = os.fstat(descriptor).st_size
         if size:
-            self._earlier = (*self._earlier, head_of(descriptor, size))[-_EARLIER:]
+            self._earlier = self.place_at(descriptor, size).succeeded()
 
-    def succeed(self, earlier: tuple[str, ...]) -> None:
+    def succeed(self, earlier: tuple[Place, ...]) -> None:
         """Go on behind files that had the name before."""
         self._earlier = earlier
 

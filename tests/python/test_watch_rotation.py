@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fanin.watch import fetch
 from fanin.watch.positions import Positions
 from fanin.watch.sources import Source
 from watching import HEADER, once, rows, running, written
@@ -228,6 +229,62 @@ class TestWhileWatched:
             log(tmp_path / "new", 1, first=6, at=1_300).rename(file)
             watch.until(lambda: watch.counts()["eth1"] == 7 * BURST)
         assert (bursts(watch), len(watch.bursts)) == (7, 14)
+
+    def test_logs_between_a_refused_one_and_the_next_are_read(self, tmp_path: Path) -> None:
+        file = log(tmp_path / "a.csv", 1, first=0, at=1_000)
+        with running(file) as watch:
+            watch.until(lambda: bool(watch.counts()) and bursts(watch) == 1)
+            file.rename(tmp_path / "a.csv.3")
+            (tmp_path / "new").write_bytes(b"\x1f\x8b" + bytes(range(256)) * 8)
+            os.utime(tmp_path / "new", (1_100, 1_100))
+            (tmp_path / "new").rename(file)
+            watch.until(lambda: watch.watch.hub.sources[0].problem is not None)
+            file.rename(tmp_path / "a.csv.2")
+            log(tmp_path / "new", 1, first=1, at=1_200).rename(tmp_path / "a.csv.1")
+            log(tmp_path / "new", 1, first=2, at=1_300).rename(file)
+            watch.until(lambda: watch.counts()["eth1"] >= 2 * BURST and file.name in watch.watch.hub.sources[0].safe)
+            watch.until(lambda: watch.watch.hub.sources[0].safe[file.name].inode == file.stat().st_ino)
+            watch.until(lambda: watch.watch.hub.sources[0].safe[file.name].offset == file.stat().st_size)
+        assert (bursts(watch), len(watch.bursts)) == (3, 6)
+
+    def test_a_truncated_log_is_not_taken_for_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        file = log(tmp_path / "a.csv", 2, first=0, at=1_000)
+        places = []
+
+        def missed(source: Source, *more: Any) -> None:
+            places.append(source.places())
+            looked_for(source, *more)
+
+        looked_for = fetch._missed
+        monkeypatch.setattr(fetch, "_missed", missed)
+        with running(file) as watch:
+            watch.until(lambda: bool(watch.counts()) and bursts(watch) == 2)
+            source, size = watch.watch.hub.sources[0], file.stat().st_size
+            with source._held:  # nothing is read meanwhile
+                before = source.places()
+                # Longer than what was read, and then shorter: neither is the place of what is in it now.
+                for count in (4, 1):
+                    log(file, count, first=2, at=1_200)
+                    places.append(source.places())
+            watch.until(lambda: watch.counts()["eth1"] == 3 * BURST)
+        assert [place[file.name].offset for place in places] == [size] * 3
+        assert places[:2] == [before] * 2
+
+    def test_a_kill_between_truncation_and_its_discovery_costs_nothing(self, tmp_path: Path) -> None:
+        file, state = log(tmp_path / "a.csv", 2, first=0, at=1_000), tmp_path / "state.json"
+        with running(file) as watch:
+            watch.until(lambda: bool(watch.counts()) and bursts(watch) == 2)
+            source = watch.watch.hub.sources[0]
+            with source._held:
+                source.places()
+                more(file, 2, first=2, at=1_100)
+                shutil.copy2(file, tmp_path / "a.csv.1")
+                log(file, 1, first=4, at=1_200)
+                positions = Positions(state)
+                positions.put(str(file), source.places())
+                positions.write()
+            watch.until(lambda: watch.counts()["eth1"] == 5 * BURST)
+        assert bursts(once(file, state=state)) == 3
 
     def test_what_was_written_before_a_truncation_is_in_its_copy(self, tmp_path: Path) -> None:
         file = log(tmp_path / "a.csv", 2, first=0, at=1_000)

@@ -175,6 +175,7 @@ def _read_moved(source: Source, path: Path, descriptor: int, at: int) -> None:
         source.leave(descriptor)
     except TraceError as error:
         source.refuse(error)
+        source.leave(descriptor)
     finally:
         source.abandon()
 
@@ -242,6 +243,7 @@ def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
                 if source.counts.opened == 1:
                     raise  # the file that the user named: more likely a mistake than a file of another kind for once
                 source.refuse(error)
+                before = source.place_at(descriptor, os.fstat(descriptor).st_size)  # others may come between it and the next
                 _wait_for_another(source, path, descriptor)
             finally:
                 source.abandon()
@@ -257,7 +259,7 @@ def _follow(source: Source, path: Path, descriptor: int, at: int) -> Place:
     for _ in source.passes():
         if not place.is_in(descriptor):
             # Truncated: what was written to it before may be in a copy.
-            if not source.finish():
+            if not source.finish(place):
                 break
             _missed(source, path, place, descriptor)
             if source.stopping.is_set():

@@ -51,7 +51,7 @@ class Place:
     offset : int
         Bytes that need not be read again.
     fingerprint : str
-        The last bytes before, in hexadecimal.
+        The last bytes before, in hexadecimal; empty if the file was truncated before they were looked at.
     head : str
         How the file begins; empty in what earlier versions wrote.
     modified_ns : int
@@ -94,6 +94,10 @@ class Place:
         before = tuple(cls.read(one) for one in earlier)
         return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex(), head, modified_ns, before)
 
+    def without_bytes(self, offset: int) -> Place:
+        """Return a later place in the same file, of which no more than how it began is known."""
+        return replace(self, offset=offset, fingerprint="") if offset > self.offset else self
+
     def succeeded(self) -> tuple[Place, ...]:
         """Return the ends of the last files that had a name, once this one is left here."""
         others = [one for one in self.earlier if (one.device, one.inode) != (self.device, self.inode)]
@@ -113,7 +117,7 @@ class Place:
         if os.fstat(descriptor).st_size < self.offset:
             return False
         first = max(0, self.offset - FINGERPRINT)
-        same = os.pread(descriptor, self.offset - first, first).hex() == self.fingerprint
+        same = not self.fingerprint or os.pread(descriptor, self.offset - first, first).hex() == self.fingerprint
         return same and (not self.head or _begins_so(descriptor, self.head))
 
 

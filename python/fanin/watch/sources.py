@@ -113,6 +113,7 @@ class Source:
         self._earlier: tuple[Place, ...] = ()
         self.safe: dict[str, Place] = {}
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
+        self._reached: Place | None = None  # in that file, when it was last asked for
 
     def go_on(self, places: Mapping[str, Place]) -> None:
         """Go on from places in its files up to which they were read before."""
@@ -172,7 +173,13 @@ class Source:
             places = dict(self._places)
             if self._open is not None:
                 name, descriptor, start = self._open
-                places[name] = Place.of(descriptor, start + self.live.used(), self._earlier)
+                offset = start + self.live.used()
+                if self._reached is None or self._reached.is_in(descriptor):
+                    self._reached = Place.of(descriptor, offset, self._earlier)
+                else:
+                    # Truncated just now: the bytes before the place are gone, or others.
+                    self._reached = self._reached.without_bytes(offset)
+                places[name] = self._reached
             return places
 
     def place_at(self, descriptor: int, offset: int) -> Place:
@@ -290,10 +297,12 @@ class Source:
                 line, feed, _ = head.partition(b"\n")
                 self.live.remember_header(line + feed)
         with self._held:
-            self._open = (name, descriptor, start)
+            self._open, self._reached = (name, descriptor, start), None
 
-    def finish(self) -> bool:
+    def finish(self, at: Place | None = None) -> bool:
         """End the present file: its last line is whole, and nothing of it is read again; not if it is to stop, which returns False.
+
+        `at`: where it ended, if it has been truncated since.
 
         Raises
         ------
@@ -305,7 +314,7 @@ class Source:
         with self._held:
             if self._open is not None:
                 name, descriptor, _ = self._open
-                self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size, self._earlier)
+                self._places[name] = at or Place.of(descriptor, os.fstat(descriptor).st_size, self._earlier)
                 self._open = None
             try:
                 self.live.reopen()

@@ -80,6 +80,8 @@ class Source:
         Whether the first thing of it that is refused is said on the terminal.
     safe : dict
         Places in its files up to which all that ended was taken: nothing need be read again, and nothing is told twice.
+    parts : deque
+        What has ended up to there, and was not told yet.
     hurry : threading.Event
         Set when much has been read since it was last told.
     """
@@ -112,6 +114,7 @@ class Source:
         self._places: dict[str, Place] = {}
         self._earlier: tuple[Place, ...] = ()
         self.safe: dict[str, Place] = {}
+        self.parts: deque[str] = deque()
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
         self._reached: Place | None = None  # in that file, when it was last asked for
 
@@ -196,13 +199,16 @@ class Source:
         """Go on behind files that had the name before."""
         self._earlier = earlier
 
-    def take(self) -> tuple[list[str], dict[str, Any]]:
-        """Return what has ended since the last call, in parts, and the present state; note the places up to which that was read."""
+    def take(self) -> dict[str, Any]:
+        """Add to `parts` what has ended since the last call, and return the present state; note the places up to there."""
         with self._held:
-            parts, report, self.safe = self.live.take(), self.live.report(), self.places()
+            parts, report, places = self.live.take(), self.live.report(), self.places()
+            self.parts.extend(parts)
+            self.safe = places
         self._untold = 0
         self._told.set()
-        return parts, json.loads(report)
+        found: dict[str, Any] = json.loads(report)
+        return found
 
     # -- what the fetching threads call -----------------------------------------------------------------------------------------
 

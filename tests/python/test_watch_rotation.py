@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fanin.watch import fetch
-from fanin.watch.positions import Positions
+from fanin.watch.positions import Place, Positions
 from fanin.watch.sources import Source
 from watching import HEADER, once, rows, running, written
 
@@ -216,6 +216,45 @@ class TestWhileNobodyWatches:
         log(folder / "b.csv", 1, first=5, at=1_300)
         assert bursts(once(folder, state=state)) == 3
         assert once(folder, state=state).counts() == {}
+
+    def test_each_new_file_of_a_folder_is_read_once_to_know_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder, state = tmp_path / "in", tmp_path / "state.json"
+        folder.mkdir()
+        for number in range(40):
+            log(folder / f"{number}.csv", 1, first=number, at=1_000 + number)
+        once(folder, state=state)
+        for number in range(40):
+            log(folder / f"{number}.csv", 1, first=40 + number, at=1_100 + number).rename(folder / f"new{number}.csv")
+        calls = [0]
+        is_read_in = Place.is_read_in
+
+        def counted(place: Place, descriptor: int) -> bool:
+            calls[0] += 1
+            return is_read_in(place, descriptor)
+
+        monkeypatch.setattr(Place, "is_read_in", counted)
+        assert bursts(once(folder, state=state)) == 40
+        assert calls[0] < 10 * 40
+
+
+def test_a_state_is_written_once_for_all_that_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, state = log(tmp_path / "a.csv", 200, first=0, at=1_000), tmp_path / "state.json"
+    dumps, calls = json.dumps, [0]
+
+    def counted(*given: Any, **more: Any) -> str:
+        calls[0] += "schema" in given[0]
+        return dumps(*given, **more)
+
+    monkeypatch.setattr(json, "dumps", counted)
+    watch = once(file, state=state)
+    assert len(watch.bursts) == 400
+    assert 1 <= calls[0] <= watch.watch.hub.turn
+    positions = Positions(state)
+    calls[0] = 0
+    for _ in range(2):
+        positions.put(str(file), positions.of(str(file)))
+        positions.write()
+    assert calls[0] == 1
 
 
 class TestWhileWatched:

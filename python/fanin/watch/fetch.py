@@ -18,7 +18,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from fanin._core import TraceError
-from fanin.watch.positions import Place, Positions
+from fanin.watch.positions import Place, Positions, Seen
 from fanin.watch.sources import NAP, Source
 
 __all__ = ["fetcher"]
@@ -319,15 +319,12 @@ def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch
         source.forget(names)
         return [entry for _, _, entry in sorted(found, key=lambda one: one[:2])], places
 
-    def read(source: Source, entry: os.DirEntry[str], places: dict[str, Place]) -> None:
+    def read(source: Source, entry: os.DirEntry[str], places: dict[str, Place], seen: Seen) -> None:
         descriptor = _open(entry.path)
         try:
             place = places.get(entry.name)
-            if place is None or not place.is_in(descriptor):
-                # It may have been renamed, or be a copy of one that was truncated.
-                at = max((one.offset for one in places.values() if one.is_read_in(descriptor)), default=0)
-            else:
-                at = place.offset
+            # One that is not known may have been renamed, or be a copy of one that was truncated.
+            at = place.offset if place is not None and place.is_in(descriptor) else seen.read_in(descriptor)
             source.begin(entry.name, descriptor, at)
             grew = time.monotonic()
             for _ in source.passes():
@@ -353,10 +350,11 @@ def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch
                 os.close(descriptor)
         for _ in source.passes():
             entries, places = unread(source)
+            seen = Seen(places.values() if entries else ())
             for entry in entries:
                 if not source.stopping.is_set():
                     with contextlib.suppress(FileNotFoundError):
-                        read(source, entry, places)
+                        read(source, entry, places, seen)
             if source.once:
                 return
 

@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from fanin import files
 
-__all__ = ["FINGERPRINT", "Place", "Positions"]
+__all__ = ["FINGERPRINT", "Place", "Positions", "Seen"]
 
 FINGERPRINT: Final = 64
 """Bytes before a place by which it is known again: a file number may have been given to another file."""
@@ -31,7 +32,10 @@ _SCHEMA: Final = "watch-state/1"
 
 def _head_of(descriptor: int, most: int) -> str:
     """Return how an open file begins: so many bytes, `most` at most, and a hash of them."""
-    data = os.pread(descriptor, min(_HEAD, most), 0)
+    return _named(os.pread(descriptor, min(_HEAD, most), 0))
+
+
+def _named(data: bytes) -> str:
     return f"{len(data)}:{hashlib.sha256(data).hexdigest()[:32]}"
 
 
@@ -76,6 +80,13 @@ class Place:
         before = os.pread(descriptor, offset - first, first).hex()
         return cls(found.st_dev, found.st_ino, offset, before, _head_of(descriptor, offset), found.st_mtime_ns, earlier)
 
+    def written(self) -> dict[str, Any]:
+        """Return it as :meth:`read` takes it."""
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "earlier": [one.written() for one in self.earlier],
+        }
+
     @classmethod
     def read(cls, place: dict[str, Any]) -> Self:
         """Return a place that was written.
@@ -91,7 +102,7 @@ class Place:
             raise ValueError("a number is none")
         if head != "" and not (type(head) is str and _BEGIN.fullmatch(head) and int(head.partition(":")[0]) <= _HEAD):
             raise ValueError("a beginning is none")
-        before = tuple(cls.read(one) for one in earlier)
+        before = tuple(cls.read(one) for one in earlier if type(one) is not str)  # beginnings alone, in what earlier versions wrote
         return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex(), head, modified_ns, before)
 
     def without_bytes(self, offset: int) -> Place:
@@ -121,6 +132,29 @@ class Place:
         return same and (not self.head or _begins_so(descriptor, self.head))
 
 
+class Seen:
+    """Places among which that of a file is found by how it begins, which is read once.
+
+    Parameters
+    ----------
+    places : iterable of Place
+        They.
+    """
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._by_head: dict[str, dict[tuple[int, str], Place]] = {}
+        for place in places:
+            self._by_head.setdefault(place.head, {})[place.offset, place.fingerprint] = place
+        self._lengths = {int(head.partition(":")[0]) for head in self._by_head if head}
+
+    def read_in(self, descriptor: int) -> int:
+        """Return how far an open file was read, or one that it is a copy of."""
+        data = os.pread(descriptor, _HEAD, 0)
+        heads = ["", *(_named(data[:length]) for length in self._lengths if length <= len(data))]
+        alike = (place for head in heads for place in self._by_head.get(head, {}).values())
+        return max((place.offset for place in alike if place.is_read_in(descriptor)), default=0)
+
+
 class Positions:
     """Places by source and file.
 
@@ -138,7 +172,7 @@ class Positions:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._places: dict[str, dict[str, Place]] = {}
-        self._written = ""
+        self._is_written = self._is_kept = False
         self._lost: str | None = None
         if path is None or not path.exists():
             return
@@ -166,6 +200,8 @@ class Positions:
 
     def put(self, source: str, places: dict[str, Place]) -> None:
         """Set the places of a source."""
+        if self._places.get(source) != places:
+            self._is_written = False
         self._places[source] = places
 
     def write(self) -> str | None:
@@ -179,7 +215,7 @@ class Positions:
         try:
             self._write()
         except OSError as error:
-            if not self._written:
+            if not self._is_kept:
                 raise
             before, self._lost = self._lost, error.strerror or str(error)
             return None if before else self.unkept
@@ -194,10 +230,8 @@ class Positions:
         return f"--state {self._path}: {self._lost}: a new start would count again what was read since"
 
     def _write(self) -> None:
-        if self._path is None:
+        if self._path is None or self._is_written:
             return
-        sources: dict[str, Any] = {s: {n: asdict(p) for n, p in there.items()} for s, there in sorted(self._places.items())}
-        text = json.dumps({"schema": _SCHEMA, "sources": sources}, indent=1) + "\n"
-        if text != self._written:
-            files.write_text(self._path, text)
-            self._written = text
+        sources = {s: {n: p.written() for n, p in there.items()} for s, there in sorted(self._places.items())}
+        files.write_text(self._path, json.dumps({"schema": _SCHEMA, "sources": sources}) + "\n")
+        self._is_written = self._is_kept = True

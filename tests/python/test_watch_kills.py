@@ -11,9 +11,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
-from watching import HEADER, rows, written
+import pytest
+
+from fanin.watch.hub import Burst
+from fanin.watch.watching import Choices, Watch
+from watching import HEADER, SETTINGS, once, rows, written
 
 KILLS = int(os.environ.get("FANIN_KILLS", "3"))
 MS = 10**9
@@ -58,6 +63,27 @@ class Writer(threading.Thread):
         place = sources.get(str(self._file), {}).get("a.csv")
         there = self._file.stat()
         return place is not None and place["inode"] == there.st_ino and (not whole or place["offset"] == there.st_size)
+
+
+def test_an_interrupted_one_tells_all_that_was_read(tmp_path: Path) -> None:
+    file, state = written(tmp_path / "a.csv", HEADER + rows(200)), tmp_path / "state.json"
+    watch = Watch([str(file)], SETTINGS, Choices(once=True, state=state))
+    told: list[Burst] = []
+
+    def tell(bursts: list[Burst]) -> Callable[[], None]:
+        def now() -> None:
+            is_first = not told
+            told.extend(bursts)
+            if is_first and bursts:
+                raise KeyboardInterrupt
+
+        return now
+
+    with pytest.raises(KeyboardInterrupt):
+        watch.run(tell)
+    numbers = [burst.number for burst in told]
+    assert numbers == list(range(1, 401))
+    assert once(file, state=state).counts() == {}
 
 
 def test_one_that_is_killed_again_and_again_tells_each_burst_once(tmp_path: Path) -> None:

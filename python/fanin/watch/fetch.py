@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import select
@@ -11,12 +12,13 @@ import stat
 import struct
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from fanin._core import TraceError
-from fanin.watch.positions import Place, Positions, begins_so
+from fanin.watch.positions import Place, Positions, Seen
 from fanin.watch.sources import NAP, Source
 
 __all__ = ["fetcher"]
@@ -38,8 +40,12 @@ _BACK_OFF: Final = (0.5, 8.0)
 _PASSED_OVER: Final = (".tmp", ".part", ".gz", ".zst", ".swp", "~")
 """Endings of files in a folder that are not read: unfinished or packed ones."""
 
-_NUMBERED: Final = r"{name}(?:[-._](?P<number>\d{{1,3}})|[-._]\d{{4}}[-\d_.:T]*)|{stem}[-._]\d{{4}}-?\d\d-?\d\d[-\d_.:T]*{suffix}"
+_NUMBERED: Final = (
+    r"{name}(?:[-._](?P<number>\d{{1,3}})|[-._]\d{{4}}-?\d\d[-\d_.:T]*)|{stem}[-._]\d{{4}}-?\d\d-?\d\d[-\d_.:T]*{suffix}"
+)
 """Names that rotation gives to a file: with a number or a date behind its name, or a date before its ending."""
+
+_PACKED: Final = re.compile(r"\.(gz|zst|xz|bz2)$")
 
 _DATAGRAM: Final = 1 << 16
 _BUFFER: Final = 8 << 20
@@ -113,24 +119,50 @@ def _end_of_lines(descriptor: int) -> int:
     return size - len(tail) + tail.rfind(b"\n") + 1
 
 
-def _moved_files(path: Path, place: Place, present: int) -> list[tuple[int, bool, os.DirEntry[str]]]:
-    """Return files that had a name before, the oldest first: when each was last written to, and whether it has a place's number."""
+@dataclass(frozen=True)
+class _Moved:
+    """A file that may have had a name before: when it was last written to, and whether it has a place's number, and such a name."""
+
+    modified_ns: int
+    same: bool
+    named: bool
+    entry: os.DirEntry[str]
+
+
+def _moved_files(path: Path, place: Place, present: int) -> list[_Moved]:
+    """Return files that may have had a name before, the oldest first.
+
+    Numbers are those of rotation only if all from 0 or 1 on are there, packed or not: the log of `eth0.100` is none of `eth0`.
+    """
     name, stem, suffix = (re.escape(part) for part in (path.name, path.stem, path.suffix))
     numbered = re.compile(_NUMBERED.format(name=name, stem=stem, suffix=suffix))
     mine = os.fstat(present)
-    found: dict[tuple[int, int], tuple[int, int, bool, os.DirEntry[str]]] = {}
-    for entry in os.scandir(path.absolute().parent):
+    found: dict[tuple[int, int], tuple[tuple[int, int, str], _Moved]] = {}
+    entries = list(os.scandir(path.absolute().parent))
+    matches = {entry.name: numbered.fullmatch(_PACKED.sub("", entry.name)) for entry in entries}
+    numbers = {int(match["number"]) for match in matches.values() if match and match["number"]}
+    first_hole = next(number for number in itertools.count(1) if number not in numbers)
+    for entry in entries:
         with contextlib.suppress(FileNotFoundError):
             if entry.name == path.name or not entry.is_file():
                 continue
             there = entry.stat()
             number = (there.st_dev, there.st_ino)
-            same, match = number == (place.device, place.inode), numbered.fullmatch(entry.name)
-            if (same or match) and number != (mine.st_dev, mine.st_ino):
+            match = None if _PACKED.search(entry.name) else matches[entry.name]
+            same, digits = number == (place.device, place.inode), int(match["number"] or 0) if match else 0
+            named = match is not None and digits < first_hole
+            if (same or named) and number != (mine.st_dev, mine.st_ino):
                 # Of those of one moment the one with the largest number is the oldest: .2 was .1 before.
-                digits = int(match["number"]) if match and match["number"] else 0
-                found[number] = (there.st_mtime_ns, -digits, same, entry)
-    return [(at, same, entry) for at, _, same, entry in sorted(found.values(), key=lambda one: (*one[:2], one[3].name))]
+                found[number] = (there.st_mtime_ns, -digits, entry.name), _Moved(there.st_mtime_ns, same, named, entry)
+    return [moved for _, moved in sorted(found.values(), key=lambda one: one[0])]
+
+
+def _is_own(place: Place, moved: _Moved, descriptor: int) -> bool:
+    """Whether a file is the one that a place is in, or a copy of it."""
+    if moved.same and not moved.named and place.offset <= len(os.pread(descriptor, _CHUNK, 0).partition(b"\n")[0]) + 1:
+        return False  # column names are alike in many files, and the number may be another's by now
+    is_later = place.offset > 0 and 0 < place.modified_ns <= moved.modified_ns
+    return (moved.same or is_later) and place.is_read_in(descriptor)
 
 
 def _read_moved(source: Source, path: Path, descriptor: int, at: int) -> None:
@@ -138,10 +170,12 @@ def _read_moved(source: Source, path: Path, descriptor: int, at: int) -> None:
         if os.fstat(descriptor).st_size > at:
             source.begin(path.name, descriptor, at)
             _drain(source, descriptor, at)
-            source.finish()
+            if not source.finish():
+                return  # it is to stop: the next start goes on in this one
         source.leave(descriptor)
     except TraceError as error:
         source.refuse(error)
+        source.leave(descriptor)
     finally:
         source.abandon()
 
@@ -155,25 +189,26 @@ def _missed(source: Source, path: Path, place: Place, present: int) -> None:
     source.succeed(place.earlier)
     with contextlib.ExitStack() as stack:
         there = []
-        for modified, same, entry in _moved_files(path, place, present):
+        for moved in _moved_files(path, place, present):
             with contextlib.suppress(FileNotFoundError):
-                descriptor = _open(entry.path)
+                descriptor = _open(moved.entry.path)
                 stack.callback(os.close, descriptor)
-                there.append((modified, same, descriptor))
+                there.append((moved, descriptor))
         since = place.modified_ns
-        known = [
-            (modified, same, descriptor)
-            for modified, same, descriptor in there
-            if (same or (place.offset and since and modified >= since)) and place.is_read_in(descriptor)
-        ]
-        own = min(known, key=lambda one: not one[1], default=None)
+        known = [(moved, descriptor) for moved, descriptor in there if _is_own(place, moved, descriptor)]
+        own = min(known, key=lambda one: not one[0].same, default=None)
         if own is not None:
-            since = own[0]
-            _read_moved(source, path, own[2], place.offset)
-        for modified, _, descriptor in there:
-            is_read = (own is not None and descriptor == own[2]) or any(begins_so(descriptor, head) for head in place.earlier)
-            if since and modified >= since and not is_read and os.fstat(descriptor).st_size:
-                _read_moved(source, path, descriptor, 0)
+            since = own[0].modified_ns
+            _read_moved(source, path, own[1], place.offset)
+        for moved, descriptor in there:
+            if source.stopping.is_set():
+                return
+            is_read = (own is not None and descriptor == own[1]) or any(one.is_whole_in(descriptor) for one in place.earlier)
+            if moved.named and 0 < since <= moved.modified_ns and not is_read and os.fstat(descriptor).st_size:
+                # One that was left and grew since is read on; so is one of another log with its number and column names.
+                _read_moved(
+                    source, path, descriptor, max((one.offset for one in place.earlier if one.is_in(descriptor)), default=0)
+                )
 
 
 def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
@@ -198,6 +233,8 @@ def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
                 elif first and new:
                     at = _end_of_lines(descriptor)
                 first, before = False, None
+                if source.stopping.is_set():
+                    return  # perhaps within what was missed: the place is there
                 source.begin(path.name, descriptor, at)
                 before = _follow(source, path, descriptor, at)
                 if source.once:
@@ -206,6 +243,7 @@ def _file(path: Path, known: Place | None, *, new: bool) -> Fetch:
                 if source.counts.opened == 1:
                     raise  # the file that the user named: more likely a mistake than a file of another kind for once
                 source.refuse(error)
+                before = source.place_at(descriptor, os.fstat(descriptor).st_size)  # others may come between it and the next
                 _wait_for_another(source, path, descriptor)
             finally:
                 source.abandon()
@@ -221,8 +259,11 @@ def _follow(source: Source, path: Path, descriptor: int, at: int) -> Place:
     for _ in source.passes():
         if not place.is_in(descriptor):
             # Truncated: what was written to it before may be in a copy.
-            source.finish()
+            if not source.finish(place):
+                break
             _missed(source, path, place, descriptor)
+            if source.stopping.is_set():
+                break
             at = 0
             source.begin(path.name, descriptor, at)
         source.check()
@@ -278,15 +319,12 @@ def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch
         source.forget(names)
         return [entry for _, _, entry in sorted(found, key=lambda one: one[:2])], places
 
-    def read(source: Source, entry: os.DirEntry[str], places: dict[str, Place]) -> None:
+    def read(source: Source, entry: os.DirEntry[str], places: dict[str, Place], seen: Seen) -> None:
         descriptor = _open(entry.path)
         try:
             place = places.get(entry.name)
-            if place is None or not place.is_in(descriptor):
-                # It may have been renamed, or be a copy of one that was truncated.
-                at = max((one.offset for one in places.values() if one.is_read_in(descriptor)), default=0)
-            else:
-                at = place.offset
+            # One that is not known may have been renamed, or be a copy of one that was truncated.
+            at = place.offset if place is not None and place.is_in(descriptor) else seen.read_in(descriptor)
             source.begin(entry.name, descriptor, at)
             grew = time.monotonic()
             for _ in source.passes():
@@ -312,10 +350,11 @@ def _folder(path: Path, positions: Positions, given: str, *, new: bool) -> Fetch
                 os.close(descriptor)
         for _ in source.passes():
             entries, places = unread(source)
+            seen = Seen(places.values() if entries else ())
             for entry in entries:
                 if not source.stopping.is_set():
                     with contextlib.suppress(FileNotFoundError):
-                        read(source, entry, places)
+                        read(source, entry, places, seen)
             if source.once:
                 return
 

@@ -215,21 +215,28 @@ class Hub:
         self.turn = 0
 
     def gather(self) -> Iterator[list[Burst]]:
-        """Take what has ended at each source since the last call; return the bursts, few at a time."""
+        """Take what has ended at each source since the last call; return the bursts, few at a time.
+
+        What an interrupted call has not returned comes first: it may be kept as read.
+        """
         for source in self.sources:
+            yield from self._parts(source)
             source.settle()
-            parts, report = source.take()
+            report = source.take()
             with self.lock:
                 self._see(source, report)
-            parts.reverse()
-            while parts:
-                taken = json.loads(parts.pop())
-                with self.lock:
-                    bursts = self._take(source, taken)
-                yield bursts
+            yield from self._parts(source)
         with self.turned:
             self.turn += 1
             self.turned.notify_all()
+
+    def _parts(self, source: Source) -> Iterator[list[Burst]]:
+        while source.parts:
+            taken = json.loads(source.parts[0])
+            with self.lock:
+                source.parts.popleft()
+                bursts = self._take(source, taken)
+            yield bursts
 
     def _see(self, source: Source, report: dict[str, Any]) -> None:
         self.reports[source.name] = report

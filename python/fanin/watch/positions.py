@@ -5,32 +5,43 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
 from fanin import files
 
-__all__ = ["FINGERPRINT", "Place", "Positions", "begins_so", "head_of"]
+__all__ = ["FINGERPRINT", "Place", "Positions", "Seen"]
 
 FINGERPRINT: Final = 64
 """Bytes before a place by which it is known again: a file number may have been given to another file."""
 
+_EARLIER: Final = 8
+"""Files that had a name before and are known again, at most."""
+
 _HEAD: Final = 1024
 """Bytes at the beginning of a file by which it is known again, whatever its number and its name are by now."""
+
+_BEGIN: Final = re.compile(r"(?P<bytes>\d{1,4}):[0-9a-f]{32}")
+"""How a file begins: so many bytes, and a hash of them."""
 
 _SCHEMA: Final = "watch-state/1"
 
 
-def head_of(descriptor: int, most: int) -> str:
+def _head_of(descriptor: int, most: int) -> str:
     """Return how an open file begins: so many bytes, `most` at most, and a hash of them."""
-    data = os.pread(descriptor, min(_HEAD, most), 0)
+    return _named(os.pread(descriptor, min(_HEAD, most), 0))
+
+
+def _named(data: bytes) -> str:
     return f"{len(data)}:{hashlib.sha256(data).hexdigest()[:32]}"
 
 
-def begins_so(descriptor: int, head: str) -> bool:
-    """Whether an open file begins as :func:`head_of` says."""
-    return head_of(descriptor, int(head.partition(":")[0])) == head
+def _begins_so(descriptor: int, head: str) -> bool:
+    """Whether an open file begins as :func:`_head_of` says."""
+    return _head_of(descriptor, int(head.partition(":")[0])) == head
 
 
 @dataclass(frozen=True)
@@ -44,13 +55,13 @@ class Place:
     offset : int
         Bytes that need not be read again.
     fingerprint : str
-        The last bytes before, in hexadecimal.
+        The last bytes before, in hexadecimal; empty if the file was truncated before they were looked at.
     head : str
         How the file begins; empty in what earlier versions wrote.
     modified_ns : int
         When the file was written to last; 0 in what earlier versions wrote.
-    earlier : tuple of str
-        How the last files that had its name before it begin.
+    earlier : tuple of Place
+        The ends of the last files that had its name before it.
     """
 
     device: int
@@ -59,15 +70,22 @@ class Place:
     fingerprint: str
     head: str = ""
     modified_ns: int = 0
-    earlier: tuple[str, ...] = ()
+    earlier: tuple[Place, ...] = ()
 
     @classmethod
-    def of(cls, descriptor: int, offset: int, earlier: tuple[str, ...] = ()) -> Self:
+    def of(cls, descriptor: int, offset: int, earlier: tuple[Place, ...] = ()) -> Self:
         """Return a place in an open file."""
         found = os.fstat(descriptor)
         first = max(0, offset - FINGERPRINT)
         before = os.pread(descriptor, offset - first, first).hex()
-        return cls(found.st_dev, found.st_ino, offset, before, head_of(descriptor, offset), found.st_mtime_ns, earlier)
+        return cls(found.st_dev, found.st_ino, offset, before, _head_of(descriptor, offset), found.st_mtime_ns, earlier)
+
+    def written(self) -> dict[str, Any]:
+        """Return it as :meth:`read` takes it."""
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "earlier": [one.written() for one in self.earlier],
+        }
 
     @classmethod
     def read(cls, place: dict[str, Any]) -> Self:
@@ -79,12 +97,26 @@ class Place:
             It is none.
         """
         device, inode, offset = (place[key] for key in ("device", "inode", "offset"))
-        head, modified_ns, earlier = place.get("head", ""), place.get("modified_ns", 0), tuple(place.get("earlier", ()))
+        head, modified_ns, earlier = place.get("head", ""), place.get("modified_ns", 0), place.get("earlier", ())
         if not all(type(number) is int and number >= 0 for number in (device, inode, offset, modified_ns)):
             raise ValueError("a number is none")
-        for begin in (*earlier, *([head] if head else [])):
-            int(begin.partition(":")[0])
-        return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex(), head, modified_ns, earlier)
+        if head != "" and not (type(head) is str and _BEGIN.fullmatch(head) and int(head.partition(":")[0]) <= _HEAD):
+            raise ValueError("a beginning is none")
+        before = tuple(cls.read(one) for one in earlier if type(one) is not str)  # beginnings alone, in what earlier versions wrote
+        return cls(device, inode, offset, bytes.fromhex(place["fingerprint"]).hex(), head, modified_ns, before)
+
+    def without_bytes(self, offset: int) -> Place:
+        """Return a later place in the same file, of which no more than how it began is known."""
+        return replace(self, offset=offset, fingerprint="") if offset > self.offset else self
+
+    def succeeded(self) -> tuple[Place, ...]:
+        """Return the ends of the last files that had a name, once this one is left here."""
+        others = [one for one in self.earlier if (one.device, one.inode) != (self.device, self.inode)]
+        return (*others, replace(self, earlier=()))[-_EARLIER:]
+
+    def is_whole_in(self, descriptor: int) -> bool:
+        """Whether an open file, or the one that it is a copy of, was read as far as this place, which is its end."""
+        return os.fstat(descriptor).st_size == self.offset and self.is_read_in(descriptor)
 
     def is_in(self, descriptor: int) -> bool:
         """Whether an open file is the one that was read, as far as this place."""
@@ -96,8 +128,31 @@ class Place:
         if os.fstat(descriptor).st_size < self.offset:
             return False
         first = max(0, self.offset - FINGERPRINT)
-        same = os.pread(descriptor, self.offset - first, first).hex() == self.fingerprint
-        return same and (not self.head or begins_so(descriptor, self.head))
+        same = not self.fingerprint or os.pread(descriptor, self.offset - first, first).hex() == self.fingerprint
+        return same and (not self.head or _begins_so(descriptor, self.head))
+
+
+class Seen:
+    """Places among which that of a file is found by how it begins, which is read once.
+
+    Parameters
+    ----------
+    places : iterable of Place
+        They.
+    """
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._by_head: dict[str, dict[tuple[int, str], Place]] = {}
+        for place in places:
+            self._by_head.setdefault(place.head, {})[place.offset, place.fingerprint] = place
+        self._lengths = {int(head.partition(":")[0]) for head in self._by_head if head}
+
+    def read_in(self, descriptor: int) -> int:
+        """Return how far an open file was read, or one that it is a copy of."""
+        data = os.pread(descriptor, _HEAD, 0)
+        heads = ["", *(_named(data[:length]) for length in self._lengths if length <= len(data))]
+        alike = (place for head in heads for place in self._by_head.get(head, {}).values())
+        return max((place.offset for place in alike if place.is_read_in(descriptor)), default=0)
 
 
 class Positions:
@@ -117,7 +172,7 @@ class Positions:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._places: dict[str, dict[str, Place]] = {}
-        self._written = ""
+        self._is_written = self._is_kept = False
         self._lost: str | None = None
         if path is None or not path.exists():
             return
@@ -145,6 +200,8 @@ class Positions:
 
     def put(self, source: str, places: dict[str, Place]) -> None:
         """Set the places of a source."""
+        if self._places.get(source) != places:
+            self._is_written = False
         self._places[source] = places
 
     def write(self) -> str | None:
@@ -158,7 +215,7 @@ class Positions:
         try:
             self._write()
         except OSError as error:
-            if not self._written:
+            if not self._is_kept:
                 raise
             before, self._lost = self._lost, error.strerror or str(error)
             return None if before else self.unkept
@@ -173,10 +230,8 @@ class Positions:
         return f"--state {self._path}: {self._lost}: a new start would count again what was read since"
 
     def _write(self) -> None:
-        if self._path is None:
+        if self._path is None or self._is_written:
             return
-        sources: dict[str, Any] = {s: {n: asdict(p) for n, p in there.items()} for s, there in sorted(self._places.items())}
-        text = json.dumps({"schema": _SCHEMA, "sources": sources}, indent=1) + "\n"
-        if text != self._written:
-            files.write_text(self._path, text)
-            self._written = text
+        sources = {s: {n: p.written() for n, p in there.items()} for s, there in sorted(self._places.items())}
+        files.write_text(self._path, json.dumps({"schema": _SCHEMA, "sources": sources}) + "\n")
+        self._is_written = self._is_kept = True

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from fanin._core import Live, TraceError
-from fanin.watch.positions import Place, head_of
+from fanin.watch.positions import Place
 
 __all__ = ["NAP", "Counts", "Source", "State"]
 
@@ -32,9 +32,6 @@ _HEADER: Final = 1 << 16
 
 _CHUNK: Final = 1 << 20
 """Bytes that are read at once of what was counted before."""
-
-_EARLIER: Final = 8
-"""Files that had a name before and are known again, at most."""
 
 
 @dataclass
@@ -83,6 +80,8 @@ class Source:
         Whether the first thing of it that is refused is said on the terminal.
     safe : dict
         Places in its files up to which all that ended was taken: nothing need be read again, and nothing is told twice.
+    parts : deque
+        What has ended up to there, and was not told yet.
     hurry : threading.Event
         Set when much has been read since it was last told.
     """
@@ -113,9 +112,11 @@ class Source:
         self._unreached: str | None = None
         self._failed: TraceError | None = None
         self._places: dict[str, Place] = {}
-        self._earlier: tuple[str, ...] = ()
+        self._earlier: tuple[Place, ...] = ()
         self.safe: dict[str, Place] = {}
+        self.parts: deque[str] = deque()
         self._open: tuple[str, int, int] | None = None  # name, descriptor, where the reading began
+        self._reached: Place | None = None  # in that file, when it was last asked for
 
     def go_on(self, places: Mapping[str, Place]) -> None:
         """Go on from places in its files up to which they were read before."""
@@ -175,7 +176,13 @@ class Source:
             places = dict(self._places)
             if self._open is not None:
                 name, descriptor, start = self._open
-                places[name] = Place.of(descriptor, start + self.live.used(), self._earlier)
+                offset = start + self.live.used()
+                if self._reached is None or self._reached.is_in(descriptor):
+                    self._reached = Place.of(descriptor, offset, self._earlier)
+                else:
+                    # Truncated just now: the bytes before the place are gone, or others.
+                    self._reached = self._reached.without_bytes(offset)
+                places[name] = self._reached
             return places
 
     def place_at(self, descriptor: int, offset: int) -> Place:
@@ -186,19 +193,22 @@ class Source:
         """Note that a file is read to its end, and another one gets its name."""
         size = os.fstat(descriptor).st_size
         if size:
-            self._earlier = (*self._earlier, head_of(descriptor, size))[-_EARLIER:]
+            self._earlier = self.place_at(descriptor, size).succeeded()
 
-    def succeed(self, earlier: tuple[str, ...]) -> None:
+    def succeed(self, earlier: tuple[Place, ...]) -> None:
         """Go on behind files that had the name before."""
         self._earlier = earlier
 
-    def take(self) -> tuple[list[str], dict[str, Any]]:
-        """Return what has ended since the last call, in parts, and the present state; note the places up to which that was read."""
+    def take(self) -> dict[str, Any]:
+        """Add to `parts` what has ended since the last call, and return the present state; note the places up to there."""
         with self._held:
-            parts, report, self.safe = self.live.take(), self.live.report(), self.places()
+            parts, report, places = self.live.take(), self.live.report(), self.places()
+            self.parts.extend(parts)
+            self.safe = places
         self._untold = 0
         self._told.set()
-        return parts, json.loads(report)
+        found: dict[str, Any] = json.loads(report)
+        return found
 
     # -- what the fetching threads call -----------------------------------------------------------------------------------------
 
@@ -293,10 +303,12 @@ class Source:
                 line, feed, _ = head.partition(b"\n")
                 self.live.remember_header(line + feed)
         with self._held:
-            self._open = (name, descriptor, start)
+            self._open, self._reached = (name, descriptor, start), None
 
-    def finish(self) -> None:
-        """End the present file: its last line is whole, and nothing of it is read again.
+    def finish(self, at: Place | None = None) -> bool:
+        """End the present file: its last line is whole, and nothing of it is read again; not if it is to stop, which returns False.
+
+        `at`: where it ended, if it has been truncated since.
 
         Raises
         ------
@@ -304,16 +316,17 @@ class Source:
             No trace that can be read has come, and none will.
         """
         if self.stopping.is_set():
-            return
+            return False
         with self._held:
             if self._open is not None:
                 name, descriptor, _ = self._open
-                self._places[name] = Place.of(descriptor, os.fstat(descriptor).st_size, self._earlier)
+                self._places[name] = at or Place.of(descriptor, os.fstat(descriptor).st_size, self._earlier)
                 self._open = None
             try:
                 self.live.reopen()
             except TraceError as error:
                 self.complain(error)  # most of it was wrong: that shows at its end
+        return True
 
     def abandon(self) -> None:
         """Close the present file before its end: the place in it is kept."""

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -82,10 +82,7 @@ class Place:
 
     def written(self) -> dict[str, Any]:
         """Return it as :meth:`read` takes it."""
-        return {
-            **{field.name: getattr(self, field.name) for field in fields(self)},
-            "earlier": [one.written() for one in self.earlier],
-        }
+        return {**vars(self), "earlier": [one.written() for one in self.earlier]}
 
     @classmethod
     def read(cls, place: dict[str, Any]) -> Self:

@@ -77,7 +77,7 @@ def drops_of(of: dict[str, Any]) -> int | None:
 
 
 def drops_at_least(of: dict[str, Any]) -> bool:
-    """Return whether more may have been dropped at a port or in a burst than is known, as a running count began anew."""
+    """Return whether more may have been dropped than is known: a running count began anew, or rows came late."""
     return drops_of(of) is not None and bool(of.get("dropped_at_least"))
 
 

@@ -22,7 +22,7 @@ _COUNTERS: Final = {
     "records": ("fanin_port_records", "Records of a port", 1.0),
     "dropped": (
         "fanin_port_dropped_packets",
-        "Packets that were dropped at a port, at least so many where a count began anew; absent where the records do not say",
+        "Packets dropped at a port, at least so many where a count began anew or rows came late; absent where records do not say",
         1.0,
     ),
     "marked": ("fanin_port_marked_packets", "Packets that were marked (ECN) at a port; absent where the records do not say", 1.0),

@@ -213,20 +213,13 @@ fn a_peer_without_timestamps_echoes_nothing() {
     );
 }
 
-/// The Eifel response to a timeout is a choice of its own beside `undo`.
-#[test]
-fn eifel_needs_no_undo() {
+/// A timeout that was spurious, as the echo of the ACK behind it is from before the retransmission; and the end.
+fn an_old_echo_after_a_timeout(cfg: Tcp, end: &str) {
     after_ten(
-        &Tcp {
-            timestamps: true,
-            timestamp_tick: Span::from_ms(1),
-            tail_loss_probe: false,
-            spurious_rto: SpuriousRto::Eifel,
-            undo: false,
-            ..rack()
-        },
+        &Tcp { timestamps: true, timestamp_tick: Span::from_ms(1), tail_loss_probe: false, ..cfg },
         100_000,
-        "
+        &format!(
+            "
         +0.1 < . 1 ack 1001 ts 5,0
         +0 > . 10001:11001
         +0 > . 11001:12001
@@ -235,47 +228,24 @@ fn eifel_needs_no_undo() {
         +0.05 < . 1 ack 2001 ts 6,100
         +0 > . 12001:13001
         +0 > . 13001:14001
-        +0 = spurious 1
-        +0 = phase Open
-        ",
+        {end}
+        "
+        ),
     );
+}
+
+/// The Eifel response to a timeout is a choice of its own beside `undo`.
+#[test]
+fn eifel_needs_no_undo() {
+    let cfg = Tcp { spurious_rto: SpuriousRto::Eifel, undo: false, ..rack() };
+    an_old_echo_after_a_timeout(cfg, "+0 = spurious 1\n+0 = phase Open");
 }
 
 /// An echo from before the retransmission shows a timeout to have been spurious, unless `undo` is off.
 #[test]
 fn an_old_echo_undoes_a_timeout() {
-    after_ten(
-        &Tcp { timestamps: true, timestamp_tick: Span::from_ms(1), tail_loss_probe: false, ..rack() },
-        100_000,
-        "
-        +0.1 < . 1 ack 1001 ts 5,0
-        +0 > . 10001:11001
-        +0 > . 11001:12001
-        +0.3 > . 1001:2001 ts 400,5
-        +0 = phase Loss
-        +0.05 < . 1 ack 2001 ts 6,100
-        +0 > . 12001:13001
-        +0 > . 13001:14001
-        +0 = spurious 1
-        +0 = phase Open
-        ",
-    );
-    after_ten(
-        &Tcp { timestamps: true, timestamp_tick: Span::from_ms(1), tail_loss_probe: false, undo: false, ..rack() },
-        100_000,
-        "
-        +0.1 < . 1 ack 1001 ts 5,0
-        +0 > . 10001:11001
-        +0 > . 11001:12001
-        +0.3 > . 1001:2001 ts 400,5
-        +0 = phase Loss
-        +0.05 < . 1 ack 2001 ts 6,100
-        +0 > . 12001:13001
-        +0 > . 13001:14001
-        +0 = spurious 0
-        +0 = phase Loss
-        ",
-    );
+    an_old_echo_after_a_timeout(rack(), "+0 = spurious 1\n+0 = phase Open");
+    an_old_echo_after_a_timeout(Tcp { undo: false, ..rack() }, "+0 = spurious 0\n+0 = phase Loss");
 }
 
 /// RFC 3522 §3.2: a duplicate decides nothing, whatever it echoes; the first ACK of new data does.

@@ -563,6 +563,17 @@ class TestCommand:
         found = [json.loads(line) for line in done.stdout.splitlines()]
         assert [(one["port"], one["burst"]["peak_bytes"]) for one in found] == [("eth0", 43_500), ("eth1", 43_500)] * 3
 
+    def test_bursts_are_unknown_where_drops_came_in_unknown_time(self, tmp_path: Path) -> None:
+        looks = "".join(f"{second + (60 if second > 5 else 0)},e,{second * 10**6},{7 * (second > 5)}\n" for second in range(12))
+        file = written(tmp_path / "a.csv", "t,p,b,d\n" + looks)
+        columns = "time=t:s,port=p,bytes=b:total,drops=d:total"
+        ended = CliRunner().invoke(
+            app, ["watch", str(file), "--once", "--no-page", "--rate", "1Gbps", "--columns", columns], env={"COLUMNS": "150"}
+        )
+        assert ended.exit_code == 0, ended.output
+        (row,) = (line.split() for line in ended.output.splitlines() if line.strip().startswith("e "))
+        assert row[:6] == ["e", "11", "–", "unknown", "–", "7"], ended.output
+
     def test_ctrl_c_ends_it_with_a_summary(self, tmp_path: Path) -> None:
         file = written(tmp_path / "a.csv", HEADER + rows(3))
         command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", str(file), "--page", "0", "--above", "20KB"]

@@ -211,7 +211,9 @@ def _summary(hub: Hub) -> None:
     rows = []
     for port in hub.by_severity()[:20]:
         report = port.report
-        sizes = [hub.bounded(port, report["peak_bytes"]), show.count(report["bursts"]), show.duration(report["burst_ps"])]
+        bursts = hub.bursts_of(report)
+        lasted = show.NOTHING if bursts == "unknown" else show.duration(report["burst_ps"])
+        sizes = [hub.bounded(port, report["peak_bytes"]), bursts, lasted]
         rows.append(
             [
                 hub.name(port.source, port.name),

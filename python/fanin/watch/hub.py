@@ -393,12 +393,18 @@ class Hub:
                 show.size(report.get("queue_bytes")) if known else "unknown",
                 self.bounded(port, port.recent_peak(last, RECENT)),
                 self.bounded(port, report.get("peak_bytes")),
-                show.count(report.get("bursts")),
+                self.bursts_of(report),
                 f"{port.in_bursts(seconds, COLUMNS * self.cell_s) / window:.2%}" if port.report.get("records") else show.NOTHING,
                 tables.drops(report),
                 self.unknown_time(report),
             ],
         }
+
+    @staticmethod
+    def bursts_of(report: dict[str, Any]) -> str:
+        """Return how many bursts a port had; unknown if there is none, and packets were dropped beside time that is unknown."""
+        count = report.get("bursts")
+        return "unknown" if not count and report.get("dropped") and report.get("unknown_ps") else show.count(count)
 
     @staticmethod
     def unknown_time(report: dict[str, Any]) -> str:

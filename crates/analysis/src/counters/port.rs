@@ -122,8 +122,9 @@ struct Rare {
     looked: Option<Time>,
     /// Readings earlier than what was told before, and the farthest back [ps].
     back: (u64, u64),
-    /// True if the reading before was one of these.
+    /// True if the reading before was one of these, and if it counted nothing, as looks at running counts do until a later one comes.
     is_back: bool,
+    is_uncounted: bool,
     /// Counts of 64 bits that fell as those of 32 bits wrap, and the time of the first [ps].
     narrow: (u64, u64),
     /// Looks that say something else than the one before of their time.
@@ -290,13 +291,15 @@ impl CounterPort {
         self.counted.unknown
     }
 
-    /// Time that is unknown because looks are missing [ps].
-    pub fn gap_ps(&self) -> u64 {
-        State::UNKNOWN
-            .iter()
-            .zip(&self.counted.unknown)
-            .find(|(state, _)| **state == State::Gap)
-            .map_or(0, |(_, (time, _))| *time)
+    /// True if looks at running counts came last that lie before what was told: what they rose by is not counted.
+    pub fn lacks_drops(&self) -> bool {
+        self.counted.dropped.is_some() && self.rare.as_ref().is_some_and(|rare| rare.is_uncounted)
+    }
+
+    /// Time that is unknown for one reason [ps], and its intervals.
+    #[inline]
+    pub fn unknown_of(&self, reason: State) -> (u64, u64) {
+        State::UNKNOWN.iter().position(|state| *state == reason).map_or((0, 0), |place| self.counted.unknown[place])
     }
 
     #[inline]
@@ -309,6 +312,7 @@ impl CounterPort {
             let back = c.last.ps().saturating_sub(interval.end.ps());
             let rare = self.rare.get_or_insert_default();
             (rare.back, rare.is_back) = ((rare.back.0 + 1, rare.back.1.max(back)), true);
+            rare.is_uncounted = interval.dropped.is_none() && interval.state == State::Contradicting;
             if interval.end >= self.from {
                 sum(&mut c.dropped, interval.dropped);
                 c.dropped_at_least |= interval.dropped_at_least;
@@ -318,7 +322,7 @@ impl CounterPort {
         }
         // Looks at one time, such as drops and depths of single packets, lie within intervals.
         if interval.start < interval.end {
-            self.rare.iter_mut().for_each(|rare| rare.is_back = false);
+            self.rare.iter_mut().for_each(|rare| (rare.is_back, rare.is_uncounted) = (false, false));
             if interval.start < self.latest.1 {
                 self.overlaps(interval);
             }

@@ -14,10 +14,6 @@ use std::collections::BTreeMap;
 
 /// Flows of an interval, or of a burst, that are told apart, at most.
 const MOST_FLOWS: usize = 1 << 12;
-/// Places of states among those in which nothing is known.
-const RESETS: usize = 1;
-const REPEATED: usize = 3;
-const CONTRADICTING: usize = 4;
 /// Resets from which, as a fifth of all intervals, several sources are mixed.
 const MIXED: u64 = 8;
 /// Interval from which a burst that is shorter leaves no sign in a mean load.
@@ -244,18 +240,18 @@ impl CounterReport {
     #[inline]
     pub fn doubted(&self) -> (u64, u64) {
         let c = &self.port.counted;
-        (self.port.unknown_time()[CONTRADICTING].1, c.over_buffer.count + c.over_watermark.count)
+        (self.port.unknown_of(State::Contradicting).1, c.over_buffer.count + c.over_watermark.count)
     }
 
     /// True if counts fall so often that several sources are mixed under one name: what was counted is of none of them.
     pub fn is_mixed(&self) -> bool {
-        are_mixed(self.port.unknown_time()[RESETS].1, self.port.counted.intervals)
+        are_mixed(self.port.unknown_of(State::Reset).1, self.port.counted.intervals)
     }
 
     /// Time that is unknown because looks are missing [ps].
     #[inline]
     pub fn gap_ps(&self) -> u64 {
-        self.port.gap_ps()
+        self.port.unknown_of(State::Gap).0
     }
 
     /// Ends the port's time; gives its report, and what its counters contradict.
@@ -263,6 +259,7 @@ impl CounterReport {
         let mut last = None;
         self.port.finish(&mut |burst| last = Some(burst));
         last.iter().for_each(|burst| self.close(burst));
+        self.port.counted.dropped_at_least |= self.port.lacks_drops();
         let (findings, mixed) = (self.findings(), self.is_mixed());
         let c = self.port.counted;
         let unknown: Vec<UnknownTime> = State::UNKNOWN
@@ -564,7 +561,7 @@ impl CounterReport {
             ),
             "what was counted there is unknown: name the width that it has (--columns bytes=COLUMN:total(32)); a switch may fill 32 bits under a name for 64",
         );
-        let resets = if self.is_mixed() { self.port.unknown_time()[RESETS].1 } else { 0 };
+        let resets = if self.is_mixed() { self.port.unknown_of(State::Reset).1 } else { 0 };
         let (twice, (overlaps, others)) = self.port.mixed();
         let parts = [
             (resets, falling(resets, c.intervals)),
@@ -593,7 +590,7 @@ impl CounterReport {
                 },
                 span(farthest)
             ),
-            "their drops and marks are counted, at no known time, and nothing else is concluded from them: --start and --stop choose one stretch of time, and --sort puts files in order",
+            "their drops and marks are counted, at no known time, once a later reading comes, and nothing else is concluded from them: --start and --stop choose one stretch of time, and --sort puts files in order",
         );
         if let (Some(told), Some(given)) = (self.told, self.settings.rate.filter(|_| !self.settings.rate_of_result)) {
             if told != given {
@@ -615,7 +612,7 @@ impl CounterReport {
         }
         let all = resets + twice + overlaps;
         found.extend((all > 0).then(|| mixed_sources(&self.name, all, parts.join("; "))));
-        found.extend(again(self.port.unknown_time()[REPEATED].1, &self.name));
+        found.extend(again(self.port.unknown_of(State::Repeated).1, &self.name));
         found
     }
 }

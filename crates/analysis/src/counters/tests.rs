@@ -281,6 +281,16 @@ fn drops_behind_a_clock_that_leapt_ahead_are_counted_and_doubted() {
 }
 
 #[test]
+fn drops_are_a_lower_bound_where_a_clock_was_set_back_for_good() {
+    let dropped = |i, dropped| Reading::Interval(Interval { dropped: Some(dropped), ..sent(i, 10) });
+    let passed = |i| Reading::Interval(Interval::unknown(of(i).end, of(i).end, State::Contradicting));
+    for (last, bound) in [(passed(3), (Some(7), true)), (dropped(7, 2), (Some(9), false))] {
+        let (told, findings) = report(&by_rate(), [dropped(5, 7), dropped(6, 0), passed(2), last]);
+        assert_eq!(((told.dropped, told.dropped_at_least), findings), (bound, vec!["clock_back"]));
+    }
+}
+
+#[test]
 fn drops_are_a_burst_also_where_the_length_of_the_queue_is_refuted() {
     let zero = |i: u64| Interval { start: of(i).end, queue: Some(0), ..of(i) };
     let dropped = |i: u64, dropped| Interval { queue: Some(900_000), dropped: Some(dropped), ..of(i) };

@@ -18,6 +18,8 @@ pub struct PortCounts {
     pub dropped: u64,
     /// True where more may have been dropped: a counter began anew.
     pub dropped_at_least: bool,
+    /// True if several sources were mixed under the port's name: what was dropped is unknown.
+    pub mixed: bool,
     pub marked: u64,
     /// Largest queue; absent where no record has one.
     pub peak_bytes: Option<u64>,
@@ -475,6 +477,7 @@ impl LivePort {
             bursts: self.before.0 + bursts,
             burst_ps: self.before.1.saturating_add(ps),
             unknown_ps: self.unknown(),
+            mixed: self.counts.mixed || self.analyzer.is_mixed(),
             peak_bytes: self.counts.peak_bytes.max(self.cell.queue),
             ..self.counts.clone()
         }
@@ -493,7 +496,7 @@ impl LivePort {
     pub fn renew(&mut self, analyzer: PortSink, shift: u64) {
         let counted = self.counted();
         self.before = (counted.bursts, counted.burst_ps);
-        self.counts.unknown_ps = counted.unknown_ps;
+        (self.counts.unknown_ps, self.counts.mixed) = (counted.unknown_ps, counted.mixed);
         self.analyzer = analyzer.after(&self.analyzer);
         self.last = self.last.saturating_sub(shift);
         self.before_last = self.before_last.saturating_sub(shift);

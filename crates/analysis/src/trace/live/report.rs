@@ -30,7 +30,7 @@ impl Live {
             };
             let counts = counts.with(lost);
             let open = now.and_then(|port| port.analyzer.open_burst());
-            let drops = fates.drops && !now.is_some_and(|port| port.analyzer.is_mixed());
+            let drops = fates.drops && !counts.mixed;
             Some(json!({
                 "port": name,
                 "retired": now.is_none(),

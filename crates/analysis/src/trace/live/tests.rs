@@ -659,6 +659,21 @@ fn the_largest_queue_is_known_behind_a_still_look_that_contradicts_itself() {
 }
 
 #[test]
+fn drops_of_mixed_sources_stay_unknown_when_their_port_is_retired() {
+    let columns = json!({ "columns": "time=t:s,port=p,bytes=b:total,dropped=d:total", "above": null });
+    let watching = Watching { retire: Span::from_ps(60 * SECOND as u64), ..Watching::default() };
+    let mut live = Live::new("stream", &options("stream", columns), watching);
+    let rows = |i: u64| format!("{i},a,{},{}\n{i},b,{i},0\n", 1_000 * i + i % 2 * 1_000_000, i + i % 2 * 500);
+    live.push(format!("t,p,b,d\n{}", (0..40).map(rows).collect::<String>()).as_bytes()).unwrap();
+    (0..2).for_each(|_| live.settle().unwrap());
+    let port = |live: &Live| (live.report()["ports"][0]["retired"].clone(), live.report()["ports"][0]["dropped"].clone());
+    assert_eq!(port(&live), (json!(false), Value::Null));
+    live.push((40..140).map(|i| format!("{i},b,{i},0\n")).collect::<String>().as_bytes()).unwrap();
+    live.take();
+    assert_eq!(port(&live), (json!(true), Value::Null));
+}
+
+#[test]
 fn drops_of_rows_that_come_late_are_a_lower_bound() {
     for (row, at_least) in [("4,e,0,0\n", false), ("2,e,0,1\n", true)] {
         let mut live = live(json!({ "columns": "time=t:ms,port=p,queue=q:B,dropped=d" }));

@@ -271,22 +271,21 @@ def test_a_program_that_is_wrong_by_a_bit_is_found(binary: Path, tmp_path: Path)
         assert found.first is not None, is_
 
 
-def test_each_hook_costs_a_fraction_of_a_packets_way(binary: Path) -> None:
-    """Beside what this machine's kernel takes for a packet; the least of 15 rounds at most, as others may have the caches."""
+def test_each_hook_costs_at_most_180_ns(binary: Path) -> None:
+    """As the kernel counts it, its own measuring included; the least of 45 rounds at most, since others may have the caches."""
     reason = bed_lacking()
     if reason:
         pytest.skip(f"what BPF programs cost at a port: this machine lacks {reason}")
-    # Quiet: 0.09, 0.05, 0.03, 0.10. on_drop runs for every packet that the kernel frees anywhere, and looks at the reason alone.
-    bounds = {"on_enqueue": (0.02, 0.2), "on_dequeue": (0.02, 0.15), "on_drop": (0.01, 0.1), "mark": (0.02, 0.25)}
-    rounds: dict[str, list[float]] = {}
-    for _ in range(5):
-        for name, costs in cost.measure(binary, rounds=3, packets=100_000).items():
-            rounds.setdefault(name, []).extend(costs)
-        shares = {name: min(rounds[name]) / min(rounds["packet"]) for name in bounds}
-        if all(shares[name] <= most for name, (_, most) in bounds.items()):
+    # It runs for every packet that is freed anywhere in the kernel, and looks at the reason alone: on_drop.
+    bounds = {"on_enqueue": (20, 180), "on_dequeue": (20, 180), "on_drop": (10, 100), "mark": (20, 250)}
+    found: dict[str, list[float]] = {}
+    for _ in range(15):
+        for name, rounds in cost.measure(binary, rounds=3, packets=100_000).items():
+            found.setdefault(name, []).extend(rounds)
+        if all(min(found[name]) <= most for name, (_, most) in bounds.items()):
             break
-    print(cost.table(rounds))
-    assert {name: share for name, share in shares.items() if not bounds[name][0] < share <= bounds[name][1]} == {}
+    print(cost.table(found))
+    assert {name: min(found[name]) for name, (least, most) in bounds.items() if not least < min(found[name]) <= most} == {}
 
 
 def dctcp_program(binary: Path) -> bpf.Program:

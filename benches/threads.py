@@ -70,11 +70,14 @@ def measure(name: str, counts: list[int], rounds: int) -> None:
 def main() -> None:
     """Measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workload", nargs="*", default=list(WORKLOADS), choices=list(WORKLOADS))
+    # Not `choices`: with them argparse refuses the default of no words.
+    parser.add_argument("workload", nargs="*", metavar="WORKLOAD", help=f"{', '.join(WORKLOADS)}; all if none is named")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, *(n for n in (2, 4, 8, 16) if n <= (os.cpu_count() or 1))])
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    for name in asked.workload:
+    for unknown in set(asked.workload) - set(WORKLOADS):
+        parser.error(f"no workload {unknown!r}: {', '.join(WORKLOADS)}")
+    for name in asked.workload or WORKLOADS:
         measure(name, asked.threads, asked.rounds)
 
 

@@ -18,9 +18,13 @@ pub struct EventClock([AtomicU64; 4]);
 impl EventClock {
     /// Another event is handled from now on.
     #[inline(always)]
-    pub fn set(&self, moment: Moment) {
-        let words = [moment.time, moment.kind, moment.place[0], moment.place[1]];
-        self.0.iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
+    pub fn set(&self, Moment { time, kind, place }: Moment) {
+        // One by one: each event pays for it.
+        let [at, of, first, second] = &self.0;
+        at.store(time, Ordering::Relaxed);
+        of.store(kind, Ordering::Relaxed);
+        first.store(place[0], Ordering::Relaxed);
+        second.store(place[1], Ordering::Relaxed);
     }
 
     /// The event that is handled now.

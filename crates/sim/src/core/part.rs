@@ -200,8 +200,7 @@ impl Core {
             let arrive = Time::from_ps(arrive);
             *earliest = (*earliest).min(arrive);
             let besides = self.besides(link, packet);
-            let carried = self.pool.lift(packet);
-            out[to as usize].packets.push(Crossing { arrive, link, frame, carried, besides });
+            out[to as usize].packets.push(Crossing { arrive, link, frame, carried: self.pool.lift(packet), besides });
         }
         self.part = Some(part);
     }
@@ -222,30 +221,41 @@ impl Core {
     }
 
     /// Notes that go with a packet over link `l` and are not in its frame.
+    #[inline]
     fn besides(&mut self, l: LinkId, packet: PacketId) -> Option<Box<Besides>> {
-        let control = self.pool[packet].kind == Kind::Control;
-        if !control && self.ledger.stamps.is_none() {
-            return None;
+        match self.pool[packet].kind == Kind::Control || self.ledger.stamps.is_some() {
+            true => Some(self.existing_besides(l, packet)),
+            false => None,
         }
+    }
+
+    #[inline(never)]
+    fn existing_besides(&mut self, l: LinkId, packet: PacketId) -> Box<Besides> {
         let stamp = self.ledger.stamps.as_deref_mut().map(|stamps| stamps.take(packet));
-        Some(Box::new(Besides { stamp, asks: self.export_pause(l, packet) }))
+        Box::new(Besides { stamp, asks: self.export_pause(l, packet) })
     }
 
     /// Puts a packet that another part has exported onto its wire.
+    #[inline]
     fn import(&mut self, crossing: &mut Crossing) {
         let Crossing { link: l, arrive, frame, .. } = *crossing;
         debug_assert!(arrive > self.now, "a packet over {l} that arrives at {arrive}, after {}", self.now);
         let packet = self.pool.land(&mut crossing.carried);
-        if let Some(Besides { stamp, asks }) = crossing.besides.take().map(|besides| *besides) {
-            if let (Some(stamps), Some(stamp)) = (self.ledger.stamps.as_deref_mut(), stamp) {
-                stamps.write(packet, stamp);
-            }
-            if let Some(asks) = asks {
-                self.import_pause(l, asks);
-            }
+        if let Some(besides) = crossing.besides.take() {
+            self.import_besides(l, packet, *besides);
         }
         if self.links.import(l, Entry { arrive: arrive.ps(), packet, frame }) {
             self.wheel.set(self.slot_of_arrival(l), arrive);
+        }
+    }
+
+    #[inline(never)]
+    fn import_besides(&mut self, l: LinkId, packet: PacketId, Besides { stamp, asks }: Besides) {
+        if let (Some(stamps), Some(stamp)) = (self.ledger.stamps.as_deref_mut(), stamp) {
+            stamps.write(packet, stamp);
+        }
+        if let Some(asks) = asks {
+            self.import_pause(l, asks);
         }
     }
 }

@@ -308,34 +308,49 @@ impl Pool {
     }
 
     /// Takes a packet out, with all that travels in its frame.
+    #[inline(always)]
     pub fn lift(&mut self, id: PacketId) -> Carried {
         debug_assert_eq!(self.note(id), 0, "packet {id} is still known where it was");
         let extra = self[id].extra;
-        let besides = (extra.message() || extra.shim() > 0).then(|| {
-            let shim = self.shim(id);
-            let records = shim.and_then(|_| self.records.get(id.index()).copied());
-            let message = extra.message().then(|| {
-                let message = std::mem::replace(&mut self.messages[id.index()], NONE);
-                self.free_message(message)
-            });
-            Box::new(Besides { shim, records, message })
-        });
+        let besides = if extra.message() || extra.shim() > 0 { Some(self.lift_besides(id)) } else { None };
         let control = self[id].kind == Kind::Control;
-        let (Outer { envelope, route }, Inner { header, number }) = (self.outer[id.index()], self.inner[id.index()]);
-        let carried = Carried { envelope, route, header, number, besides, control };
         self.control -= u64::from(control);
         self.free(id);
-        carried
+        let (Outer { envelope, route }, Inner { header, number }) = (self.outer[id.index()], self.inner[id.index()]);
+        Carried { envelope, route, header, number, besides, control }
+    }
+
+    #[inline(never)]
+    fn lift_besides(&mut self, id: PacketId) -> Box<Besides> {
+        let shim = self.shim(id);
+        let records = shim.and_then(|_| self.records.get(id.index()).copied());
+        let message = self[id].extra.message().then(|| {
+            let message = std::mem::replace(&mut self.messages[id.index()], NONE);
+            self.free_message(message)
+        });
+        Box::new(Besides { shim, records, message })
     }
 
     /// Takes a packet in that another pool has let go.
+    #[inline(always)]
     pub fn land(&mut self, carried: &mut Carried) -> PacketId {
-        let Carried { envelope, route, header, number, control, .. } = *carried;
         let id = self.take();
-        self.outer[id.index()] = Outer { envelope, route };
-        self.inner[id.index()] = Inner { header, number };
-        self.control += u64::from(control);
-        let Some(Besides { shim, records, message }) = carried.besides.take().map(|besides| *besides) else { return id };
+        let outer = &mut self.outer[id.index()];
+        // One after the other: as a whole it would go by the stack.
+        outer.envelope = carried.envelope;
+        outer.route = carried.route;
+        let inner = &mut self.inner[id.index()];
+        inner.header = carried.header;
+        inner.number = carried.number;
+        self.control += u64::from(carried.control);
+        if let Some(besides) = carried.besides.take() {
+            self.land_besides(id, *besides);
+        }
+        id
+    }
+
+    #[inline(never)]
+    fn land_besides(&mut self, id: PacketId, Besides { shim, records, message }: Besides) {
         if let Some(shim) = shim {
             self.keep_shim(id, shim);
         }
@@ -348,7 +363,6 @@ impl Pool {
             self.messages.grow(id.index() + 1, NONE);
             self.messages[id.index()] = message;
         }
-        id
     }
 
     /// Takes copies of all packets in that exist in another pool, to be counted: nothing else is known of them here.

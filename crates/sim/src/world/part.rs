@@ -10,7 +10,7 @@ use fanin_telemetry::Moment;
 use fanin_traffic::Completion;
 use fanin_units::{LinkId, NodeId, Span, SwitchId, Time};
 
-/// A part's state between two windows, by which all parts decide what comes next.
+/// A part's state between two windows, or that of several together, by which all parts decide what comes next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Status {
     /// Time of its next event but samples, or of something that it has sent to another part.
@@ -49,10 +49,39 @@ impl Status {
     pub fn to_words(self) -> [u64; WORDS] {
         let flags = [self.starts, self.active, self.sinks, self.busy, self.stuck, self.interrupted];
         let flags = flags.iter().fold(0, |word, flag| word << 1 | u64::from(*flag));
-        let times =
-            [self.next, self.timer, self.sample, self.now, self.reached, self.last_gone, self.idle_timer, self.first_open];
-        let [a, b, c, d, e, f, g, h] = times.map(Time::ps);
-        [a, b, c, d, e, f, g, h, u64::from(self.open_records) << 8 | flags]
+        // One by one: a map over an array is a call for each.
+        [
+            self.next.ps(),
+            self.timer.ps(),
+            self.sample.ps(),
+            self.now.ps(),
+            self.reached.ps(),
+            self.last_gone.ps(),
+            self.idle_timer.ps(),
+            self.first_open.ps(),
+            u64::from(self.open_records) << 8 | flags,
+        ]
+    }
+
+    /// The state of several parts together: what comes first in any of them, or has come last.
+    pub fn and(self, other: Status) -> Status {
+        Status {
+            next: self.next.min(other.next),
+            timer: self.timer.min(other.timer),
+            sample: self.sample.min(other.sample),
+            now: self.now.max(other.now),
+            reached: self.reached.min(other.reached),
+            last_gone: self.last_gone.max(other.last_gone),
+            idle_timer: self.idle_timer.max(other.idle_timer),
+            open_records: self.open_records.saturating_add(other.open_records),
+            first_open: self.first_open.min(other.first_open),
+            starts: self.starts | other.starts,
+            active: self.active | other.active,
+            sinks: self.sinks | other.sinks,
+            busy: self.busy | other.busy,
+            stuck: self.stuck | other.stuck,
+            interrupted: self.interrupted | other.interrupted,
+        }
     }
 
     /// The state that these words say.
@@ -182,7 +211,9 @@ impl World {
     /// Takes what another part has sent.
     pub(crate) fn receive(&mut self, mail: &mut Mail) {
         self.core.import_all(&mut mail.packets);
-        self.core.timers.extend(mail.timers.drain(..));
+        if !mail.timers.is_empty() {
+            self.core.timers.extend(mail.timers.drain(..));
+        }
     }
 
     /// Completions here of which other parts are to be notified.
@@ -270,6 +301,16 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_state_of_two_is_what_comes_first_or_was_last() {
+        let at = Time::from_ps;
+        let one = Status { next: at(3), now: at(1), reached: at(2), open_records: 4, busy: true, ..Status::default() };
+        let other = Status { next: at(2), now: at(5), reached: at(9), open_records: 3, stuck: true, ..Status::default() };
+        let both =
+            Status { next: at(2), now: at(5), reached: at(2), open_records: 7, busy: true, stuck: true, ..Status::default() };
+        assert_eq!((one.and(other), other.and(one)), (both, both));
+    }
 
     #[test]
     fn a_state_is_what_its_words_say() {

@@ -40,7 +40,9 @@ impl<M: Default, const W: usize> Border<M, W> {
     /// Writes the state of a part, and for which parts it has mail.
     pub fn write(&self, turn: usize, from: usize, words: [u64; W], mail: u64) {
         let Board(cells, bits) = &self.boards[turn][from].0;
-        cells.iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
+        for (i, word) in words.iter().enumerate() {
+            cells[i].store(*word, Ordering::Relaxed);
+        }
         bits.store(mail, Ordering::Relaxed);
     }
 
@@ -51,6 +53,12 @@ impl<M: Default, const W: usize> Border<M, W> {
 
     /// The states of all parts.
     pub fn read(&self, turn: usize) -> impl Iterator<Item = [u64; W]> + '_ {
-        self.boards[turn].iter().map(|board| std::array::from_fn(|i: usize| board.0 .0[i].load(Ordering::Relaxed)))
+        self.boards[turn].iter().map(|Apart(Board(cells, _))| {
+            let mut words = [0; W];
+            for (i, cell) in cells.iter().enumerate() {
+                words[i] = cell.load(Ordering::Relaxed);
+            }
+            words
+        })
     }
 }

@@ -43,14 +43,19 @@ impl Exchange {
         let interrupted = number == 0 && self.end.load(Ordering::Relaxed);
         let status = Status { interrupted, ..world.status() };
         let mut mail = 0u64;
+        // Most windows have neither.
         let news = world.take_news();
-        for to in (0..self.border.parts()).filter(|to| *to != number && !news.is_empty()) {
-            self.border.mail(turn, number, to).news.extend(&news);
-            mail |= 1 << to;
+        if !news.is_empty() {
+            for to in (0..self.border.parts()).filter(|to| *to != number) {
+                self.border.mail(turn, number, to).news.extend(&news);
+                mail |= 1 << to;
+            }
         }
-        for (to, end) in world.take_gone() {
-            self.border.mail(turn, number, to as usize).gone.push(end);
-            mail |= 1 << to;
+        if !world.hosts.gone.is_empty() {
+            for (to, end) in world.take_gone() {
+                self.border.mail(turn, number, to as usize).gone.push(end);
+                mail |= 1 << to;
+            }
         }
         if let Some(part) = world.core.part.as_deref_mut() {
             part.earliest = Time::MAX;
@@ -76,23 +81,24 @@ impl Exchange {
             }
             let mut post = self.border.mail(turn, from, number);
             world.receive(&mut post.mail);
-            world.receive_ends(std::mem::take(&mut post.gone), true);
-            world.receive_news(std::mem::take(&mut post.news));
+            if !post.gone.is_empty() {
+                world.receive_ends(std::mem::take(&mut post.gone), true);
+            }
+            if !post.news.is_empty() {
+                world.receive_news(std::mem::take(&mut post.news));
+            }
         }
     }
 
-    /// Reads the states of all parts.
-    pub fn read(&self, turn: usize, states: &mut Vec<Status>) {
-        states.clear();
-        states.extend(self.border.read(turn).map(Status::from_words));
+    /// Reads the state of all parts together.
+    pub fn read(&self, turn: usize) -> Status {
+        self.border.read(turn).map(Status::from_words).reduce(Status::and).unwrap_or_default()
     }
 
     /// Hands over the counts of a part, and its rows that are complete, as are those of all others: of events before what all had reached one
     /// window ago, as ends that are gone elsewhere are reported one window later, and before the first record that is open.
-    pub fn hand_over(&self, number: usize, world: &mut World, states: &[Status]) {
-        let open = states.iter().map(|state| state.first_open).min().unwrap_or(Time::MAX);
-        let reached = states.iter().map(|state| state.reached).min().unwrap_or(Time::ZERO);
-        let until = Time::from_ps(reached.min(open).ps().saturating_sub(1));
+    pub fn hand_over(&self, number: usize, world: &mut World, all: &Status) {
+        let until = Time::from_ps(all.reached.min(all.first_open).ps().saturating_sub(1));
         let mut seen = lock(&self.seen[number]);
         seen.0.append(world.take_rows(until));
         seen.1 = world.totals();

@@ -22,42 +22,34 @@ impl Step {
     }
 }
 
-/// The next step from the states of all parts. `window`: what the cut links allow; `longest`: time between two meetings at most; `stop`: when
+/// The next step from the state of all parts. `window`: what the cut links allow; `longest`: time between two meetings at most; `stop`: when
 /// the run stops at the latest.
-pub fn next(all: &[Status], (window, longest): (Span, Span), stop: Time) -> Step {
-    let least = |of: fn(&Status) -> Time| all.iter().map(of).min().unwrap_or(Time::MAX);
-    let (mut next, sample, reached) = (least(|s| s.next), least(|s| s.sample), least(|s| s.reached));
-    if all.iter().any(|s| s.stuck) {
+pub fn next(all: &Status, (window, longest): (Span, Span), stop: Time) -> Step {
+    let Status { mut next, sample, reached, .. } = *all;
+    if all.stuck {
         return Step::GiveUp("it cannot go on");
     }
-    if all.iter().map(|s| s.open_records as usize).sum::<usize>() >= HELD {
+    if all.open_records as usize >= HELD {
         return Step::GiveUp("more records wait than one world keeps in their order");
     }
-    if all.iter().any(|s| s.interrupted) {
-        let now = all.iter().map(|s| s.now).max();
-        return Step::End { at: now, barrier: Time::ZERO, interrupted: true };
+    if all.interrupted {
+        return Step::End { at: Some(all.now), barrier: Time::ZERO, interrupted: true };
     }
-    let over = stop == Time::MAX && all.iter().all(|s| !s.active && !s.starts);
+    let over = stop == Time::MAX && !all.active && !all.starts;
     let mut until = stop;
     if over {
-        let sinks = all.iter().any(|s| s.sinks);
-        let busy = all.iter().any(|s| s.busy);
-        let barrier = least(|s| s.timer).min(sample);
+        let barrier = all.timer.min(sample);
         // With nothing but sinks left it ends when nothing is under way any more, and else when the last end is gone. Timers and samples before
         // that, which parts without flows have left, come first.
-        let last = match sinks {
-            true => all.iter().map(|s| s.now).max(),
-            false => all.iter().map(|s| s.last_gone).max(),
-        };
-        let last = last.unwrap_or(Time::ZERO);
+        let last = if all.sinks { all.now } else { all.last_gone };
         if barrier < last {
             next = next.min(barrier);
-        } else if !sinks || !busy {
+        } else if !all.sinks || !all.busy {
             // One world stops at the first timer or sample after this; packets under way go on until then.
-            if all.iter().any(|s| s.idle_timer >= last && s.idle_timer > Time::ZERO) {
+            if all.idle_timer >= last && all.idle_timer > Time::ZERO {
                 return Step::GiveUp("a timer or a sample at the end of the last flow");
             }
-            if sinks || next >= barrier || !busy {
+            if all.sinks || next >= barrier || !all.busy {
                 return Step::End { at: None, barrier, interrupted: false };
             }
             until = Time::from_ps(barrier.ps() - 1);

@@ -229,19 +229,19 @@ impl Run<'_> {
     }
 
     /// The next step of all parts.
-    fn next(&self, states: &[Status]) -> Step {
-        next(states, (self.division.window, self.longest), self.stop)
+    fn next(&self, all: &Status) -> Step {
+        next(all, (self.division.window, self.longest), self.stop)
     }
 
     /// Does a step in one part, which has its mail then.
-    fn act(&self, step: Step, (turn, count): (usize, u64), number: usize, world: &mut World, states: &[Status]) {
+    fn act(&self, step: Step, (turn, count): (usize, u64), number: usize, world: &mut World, all: &Status) {
         self.exchange.collect(turn, number, world);
         match step {
             Step::Run { start, end, reached } => world.run_window(start, end, reached),
             Step::End { .. } | Step::GiveUp(_) => {}
         }
         if count % self.look == 0 {
-            self.exchange.hand_over(number, world, states);
+            self.exchange.hand_over(number, world, all);
         }
         self.exchange.publish(1 - turn, number, world);
     }
@@ -249,10 +249,9 @@ impl Run<'_> {
 
 impl Caller<'_> {
     /// Writes the rows that parts have handed over, and asks the observer; the run ends early if it shall.
-    fn look(&mut self, run: Run<'_>, states: &[Status]) {
+    fn look(&mut self, run: Run<'_>, now: Time) {
         let (rows, totals) = run.exchange.take();
         let written = rows.write(&mut self.books.ledger.tables);
-        let now = states.iter().map(|state| state.now).max().unwrap_or(Time::ZERO);
         let stop = (run.stop < Time::MAX).then_some(run.stop);
         let progress = Progress { now, stop, totals, flows: self.books.flows };
         let goes_on = written.is_ok() && self.observer.progress(&progress) == Control::Continue;
@@ -272,20 +271,19 @@ fn in_turn(run: Run<'_>, destination: &Destination<'_>, observer: &mut dyn Obser
     let mut share = std::iter::once(Ok((0, first))).chain(others).collect::<Result<Share, Refused>>()?;
     let mut caller = Caller { books: &mut books, observer };
     share.iter_mut().for_each(|(number, world)| run.exchange.publish(0, *number, world));
-    let mut states = Vec::new();
     for count in 1u64.. {
         let turn = turn(count);
-        run.exchange.read(turn, &mut states);
-        let step = run.next(&states);
+        let all = run.exchange.read(turn);
+        let step = run.next(&all);
         for i in (1..share.len()).rev() {
             share.swap(i, draws.below(i as u64 + 1) as usize);
         }
-        share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));
+        share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &all));
         if step.is_last() {
             return Ok((step, share, books));
         }
         if count % run.look == 0 {
-            caller.look(run, &states);
+            caller.look(run, all.now);
         }
     }
     unreachable!("a run without end")
@@ -311,17 +309,16 @@ fn work(
             }
         }
     }
-    let mut states = Vec::new();
     let last = barrier.steps(|turn, count| {
-        run.exchange.read(turn, &mut states);
-        let step = run.next(&states);
-        share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &states));
+        let all = run.exchange.read(turn);
+        let step = run.next(&all);
+        share.iter_mut().for_each(|(number, world)| run.act(step, (turn, count), *number, world, &all));
         if step.is_last() {
             return Some(step);
         }
         // What was handed over a while ago: the others go on meanwhile.
         if let Some(caller) = caller.as_mut().filter(|_| count % run.look == run.look / 2) {
-            caller.look(run, &states);
+            caller.look(run, all.now);
         }
         None
     });

@@ -430,8 +430,10 @@ impl MechanismState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::site;
+    use super::super::testing::{bench, site};
     use super::*;
+    use crate::DropReason;
+    use fanin_packet::{Envelope, PacketId};
     use fanin_params::{Param, Value};
     use fanin_units::{BitRate, Span};
 
@@ -507,14 +509,41 @@ mod tests {
         assert_eq!(Mechanisms::pause(&Control::new(0x0800, &[0; 4]), 4), None);
     }
 
+    /// What a state is asked, its mechanism answers.
+    #[test]
+    fn a_state_asks_its_mechanism() {
+        let mut states = with(&["dibs"]).at(&site(&["h0", "s1"]));
+        let (mut node, mut fx, mut e) = (bench(2), Effects::default(), Envelope::default());
+        let packet = Arrival { id: PacketId(1), envelope: &mut e, from: None, shim: &mut None };
+        let (port, reason) = (PortNo(0), DropReason::BUFFER_FULL);
+        let mut refused = Refused { packet, port, view: node.view(port), reason, room: true, detoured: false };
+        assert_eq!(states[0].on_refusal(&mut node, &mut refused, &mut fx), Verdict::Detour(PortNo(1)));
+        let dropped = Dropped { packet: PacketId(1), envelope: &Envelope::default(), reference: None, reason: DropReason::TTL };
+        states[0].on_drop(&mut node, &dropped, &mut fx);
+        let counts: Vec<u64> = states[0].counts().counters.iter().map(|(_, count)| *count).collect();
+        assert_eq!((states[0].by_reason(), counts), (vec![("buffer_full", 1)], vec![1, 0, 0, 1]));
+    }
+
     /// A mechanism is tried with a table of its own, and with what its authors set besides.
     #[test]
     fn each_mechanism_has_a_trial() {
-        let ground = Ground { rate: BitRate::from_gbps(10), rtt: Span::from_us(8), buffer: None, marks: None };
+        let marks = Some(Amount::Packets(60));
+        let ground = Ground { rate: BitRate::from_gbps(10), rtt: Span::from_us(8), buffer: None, marks };
         let trials = Mechanisms::trials(&ground);
         assert_eq!(trials.len(), Mechanisms::ALL.len());
         let of = |key: &str| trials.iter().find(|(trial, _)| trial.kind == key).expect(key);
-        assert!(of("dibs").0.settings.len() == 4 && of("vertigo").0.settings.len() == 4 && of("trimming").0.settings.len() == 1);
+        let settings = |key: &str| {
+            let all = of(key).0.settings.iter().map(|(path, value)| format!("{path} = {value}"));
+            let mut all: Vec<String> = all.collect();
+            assert_eq!(all.remove(0), format!("switch.mechanisms.{key} = {{}}"));
+            all
+        };
+        assert_eq!((settings("trimming"), settings("pfc")), (vec![], vec!["switch.buffer = \"unlimited\"".to_string()]));
+        let detours = ["switch.mechanisms.rimm.alpha = \"50 packets\"", "switch.routing = \"by_destination\""];
+        assert_eq!(
+            (settings("rimm"), settings("dibs").len(), settings("vertigo").len()),
+            (detours.map(String::from).to_vec(), 3, 3)
+        );
         assert_eq!((of("pdn").1, of("trimming").1), (Signals::LOST, Signals::TRIMMED));
     }
 

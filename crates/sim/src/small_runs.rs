@@ -281,7 +281,8 @@ fn what_finds_no_room_goes_round() {
 /// Each data frame gets a record at its switch, and nothing else does; a flow alone is not held up by what it reads.
 #[test]
 fn frames_with_telemetry_get_a_record_at_each_switch() {
-    let set = "[switch]\nbuffer = \"unlimited\"\nmechanisms.int = {}\n[transport]\nkind = \"roce\"\ncongestion_control = \"hpcc\"\n";
+    let set =
+        "[switch]\nbuffer = \"unlimited\"\nmechanisms.int = {}\n[transport]\nkind = \"roce\"\ncongestion_control = \"hpcc\"\n";
     let mut world = ended(&star(2, &format!("{set}{}", flow(0, 1, 100_000))));
     let ports = world.ports_now();
     let port = ports.iter().find(|port| port.name == "switch0->h1").expect("a port");

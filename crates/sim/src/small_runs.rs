@@ -109,20 +109,22 @@ fn a_flow_that_gives_up_ends_at_both_ends() {
     assert_eq!((flow.status.to_string().as_str(), flow.timeouts, flow.delivered_bytes), ("aborted", 4, 0));
 }
 
+/// Two hosts of other leaves send 80 frames each to one whose port holds 60.
+fn over_a_spine(switch: &str) -> String {
+    format!(
+        "duration = \"5ms\"\n[topology]\nkind = \"leaf_spine\"\nleaves = 3\nhosts_per_leaf = 2\nspines = 1\n\
+         host_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\nuplink = {{ rate = \"40Gbps\", delay = \"1us\" }}\n\
+         [switch]\nbuffer = {{ kind = \"static\", per_port = \"60 packets\" }}\n{switch}\n[telemetry]\nsample = \"off\"\n{}{}",
+        cbr(2, 0, 117_760),
+        cbr(4, 0, 117_760)
+    )
+}
+
 /// Detours keep what has no room below α: nothing is lost where forwarding loses, each detour is released, and the messages arrive.
 #[test]
 fn detours_come_back_and_nothing_is_lost() {
-    let text = |rimm: &str| {
-        format!(
-            "duration = \"5ms\"\n[topology]\nkind = \"leaf_spine\"\nleaves = 3\nhosts_per_leaf = 2\nspines = 1\n\
-             host_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\nuplink = {{ rate = \"40Gbps\", delay = \"1us\" }}\n\
-             [switch]\nbuffer = {{ kind = \"static\", per_port = \"60 packets\" }}\n{rimm}\n[telemetry]\nsample = \"off\"\n{}{}",
-            cbr(2, 0, 117_760),
-            cbr(4, 0, 117_760)
-        )
-    };
-    let plain = ended(&text(""));
-    let world = ended(&text("mechanisms.rimm = { alpha = \"40 packets\" }"));
+    let plain = ended(&over_a_spine(""));
+    let world = ended(&over_a_spine("mechanisms.rimm = { alpha = \"40 packets\" }"));
     let counted = |name| world.counter("rimm", name);
     let (detoured, released, late) = (counted("detoured"), counted("released"), counted("late"));
     assert_eq!(plain.totals().dropped, 160 - 80 - 60, "what two bring while one leaves, less the queue");
@@ -260,4 +262,62 @@ fn what_is_trimmed_is_sent_again_without_a_timeout() {
     // Two of three from the ninth on; in a round trip of some six frames the first NACKs halve windows, else there would be 33.
     assert!((12..=33).contains(&trimmed) && world.totals().dropped == 0, "{trimmed} {:?}", world.totals());
     assert_eq!(timeouts(world), 0);
+}
+
+/// What a full port refuses goes to the only other switch, which sends it back: it goes round until there is room, and nothing is lost.
+#[test]
+fn what_finds_no_room_goes_round() {
+    for mechanism in ["dibs", "vertigo"] {
+        let world = ended(&over_a_spine(&format!("ttl = 255\nmechanisms.{mechanism} = {{}}")));
+        let counted = |name| world.counter(mechanism, name);
+        assert_eq!((world.totals().dropped, counted("out_of_hops")), (0, 0), "{mechanism}");
+        let detours = counted(if mechanism == "dibs" { "detoured" } else { "deflected" });
+        // Twenty find no room, and each as often as it comes back to a full port.
+        assert!((20..2_000).contains(&detours), "{mechanism}: {detours}");
+        assert!(counted("back") > 0 && counted("back") <= detours, "{mechanism}");
+    }
+}
+
+/// Each data frame gets a record at its switch, and nothing else does; a flow alone is not held up by what it reads.
+#[test]
+fn frames_with_telemetry_get_a_record_at_each_switch() {
+    let set =
+        "[switch]\nbuffer = \"unlimited\"\nmechanisms.int = {}\n[transport]\nkind = \"roce\"\ncongestion_control = \"hpcc\"\n";
+    let mut world = ended(&star(2, &format!("{set}{}", flow(0, 1, 100_000))));
+    let ports = world.ports_now();
+    let port = ports.iter().find(|port| port.name == "switch0->h1").expect("a port");
+    assert_eq!((world.counter("int", "stamped"), world.counter("int", "full")), (port.tx_packets, 0));
+    let kept = world.into_kept().expect("tables");
+    let flow = &kept.flows[0];
+    let took = flow.finish_ps.expect("complete") - flow.start_ps;
+    assert!((flow.ideal_ps..flow.ideal_ps * 11 / 10).contains(&took), "{took} of {}", flow.ideal_ps);
+}
+
+/// With twice the quantum a class gets two thirds of the line while both wait, and the other what is left.
+#[test]
+fn quanta_divide_the_line() {
+    let set = "[switch]\nbuffer = \"unlimited\"\nscheduling = { kind = \"drr\", quanta = [\"1518B\", \"3036B\"] }\n\
+               [transport]\nkind = \"tcp\"\nhandshake = false\ninitial_window = 1000\nrto_initial = \"1s\"\n";
+    let text = star(3, &format!("{set}{}class = 0\n{}class = 1\n", flow(0, 2, 100_000), flow(1, 2, 100_000)));
+    let kept = ended(&text).into_kept().expect("tables");
+    let later = |src: &str| {
+        let flow = kept.flows.iter().find(|flow| flow.src.to_string() == src).expect("a flow");
+        flow.finish_ps.expect("complete") - flow.start_ps - flow.ideal_ps
+    };
+    let (half, whole) = (later("h1"), later("h0"));
+    // 69 frames each: the one ends when half as many of the other have left beside its own, the other when all have.
+    assert!(half.abs_diff(69 * FULL / 2) <= 3 * FULL && whole.abs_diff(69 * FULL) <= 3 * FULL, "{half} {whole}");
+}
+
+/// With α = 1 a single port may hold half of a shared buffer, and loses what does not fit.
+#[test]
+fn a_port_holds_its_share_of_the_buffer() {
+    let set = "[switch]\nbuffer = { kind = \"dynamic\", total = \"120KB\", alpha = 1.0 }\n";
+    let mut world = ended(&star(4, &format!("{set}{}{}{}", cbr(0, 3, 58_880), cbr(1, 3, 58_880), cbr(2, 3, 58_880))));
+    let ports = world.ports_now();
+    let port = ports.iter().find(|port| port.name == "switch0->h3").expect("a port");
+    // The fortieth finds 39 and takes 60,720 B with them, of 60,798 that are free; the next finds less free than that.
+    assert_eq!(port.peak_bytes, 40 * 1518);
+    // 120 come while some 40 leave, and 40 wait.
+    assert!(port.drops.abs_diff(40) <= 2 && port.drops == world.totals().dropped, "{}", port.drops);
 }

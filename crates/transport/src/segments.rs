@@ -236,7 +236,8 @@ impl Segments {
         self.order.push_back(Sending { at: now, from, to: end });
     }
 
-    /// Records a retransmission of [from, to).
+    /// Records a retransmission of [from, to). What is not lost stays in flight once: a tail loss probe. Source: Linux
+    /// __tcp_retransmit_skb (TCPCB_EVER_RETRANS), tcp_retransmit_skb (retrans_out).
     pub fn sent_again(&mut self, now: Time, from: u64, to: u64) {
         self.split(from);
         self.split(to);
@@ -247,11 +248,10 @@ impl Segments {
             begin = s.end;
             if s.waits() {
                 self.waiting -= len;
-            }
-            if !s.is(AGAIN) {
                 self.again += len;
+                s.state |= AGAIN;
             }
-            s.state = (s.state | AGAIN | EVER) & !AT_ONCE;
+            s.state = (s.state | EVER) & !AT_ONCE;
             s.at = now;
         }
         self.order.push_back(Sending { at: now, from, to });
@@ -568,15 +568,30 @@ mod tests {
         }
     }
 
-    /// A segment that is sent a third time, as a probe may be, is in flight once more and not twice, and gives no RTT.
+    /// A segment that is sent a third time, as one that a switch has named may be, is in flight once, and gives no RTT.
     #[test]
     fn a_third_transmission_counts_as_the_second() {
         let mut s = four();
+        s.lose_old(at(5), Span::from_us(9));
         s.sent_again(at(5), 0, 1000);
         s.sent_again(at(6), 0, 1000);
-        assert_eq!((s.again(), s.pipe(4000)), (1000, 5000));
+        assert_eq!((s.again(), s.pipe(4000)), (1000, 4000));
         s.acknowledged(&known(9), 1000);
         assert_eq!((s.again(), s.pipe(4000), latest(&mut s, 9)), (0, 3000, None));
+    }
+
+    /// A tail loss probe repeats what is not lost: it adds nothing to what is in flight, gives no RTT, and can be lost itself. Source:
+    /// Linux tcp_send_loss_probe, which leaves retrans_out alone.
+    #[test]
+    fn a_probe_is_not_in_flight_twice() {
+        let mut s = four();
+        s.sent_again(at(50), 3000, 4000);
+        assert_eq!((s.again(), s.pipe(4000), s.is_plain()), (0, 4000, true));
+        let mut lost = s.clone();
+        lost.lose_old(at(60), Span::from_us(9));
+        assert_eq!((lost.again(), lost.pipe(4000), lost.found_lost()), (0, 0, 4000));
+        s.arrived(&known(150), 3000, 4000);
+        assert_eq!((s.pipe(4000), latest(&mut s, 150)), (3000, None));
     }
 
     /// An original has arrived if it was outstanding when the recovery began and was never sent again. Source: Linux
@@ -636,9 +651,9 @@ mod tests {
         s.arrived(&known(204), 4000, 5000);
         let newest = s.take_arrivals(at(204)).newest.expect("an arrival");
         assert_eq!(s.find_lost(at(204), newest, Span::from_us(155)), Some(Span::from_us(1)));
-        assert_eq!((s.found_lost(), s.again()), (2000, 1000));
+        assert_eq!((s.found_lost(), s.pipe(5000)), (2000, 1000));
         assert_eq!(s.find_lost(at(205), newest, Span::from_us(155)), None);
-        assert_eq!((s.found_lost(), s.again(), s.next_lost(), s.pipe(5000)), (3000, 0, Some((0, 1000)), 0));
+        assert_eq!((s.found_lost(), s.next_lost(), s.pipe(5000)), (3000, Some((0, 1000)), 0));
     }
 
     /// Losses that a switch has named are kept apart from those that were found: the window is reduced for each kind once, as
@@ -680,7 +695,7 @@ mod tests {
     proptest! {
         /// Any sequence of what can happen gives the numbers that a table of bytes gives.
         #[test]
-        fn counters_equal_a_table_of_bytes(ops in prop::collection::vec((0u8..8, 0u64..60, 1u64..12), 1..80)) {
+        fn counters_equal_a_table_of_bytes(ops in prop::collection::vec((0u8..9, 0u64..60, 1u64..12), 1..80)) {
             let mut s = Segments::new(0);
             let mut bytes: Vec<Byte> = Vec::new();
             let mut una = 0;
@@ -717,6 +732,14 @@ mod tests {
                             if !b.sacked {
                                 b.again &= !b.lost;
                                 (b.sacked, b.lost) = (true, false);
+                            }
+                        }
+                    }
+                    8 => {
+                        if let Some((from, to)) = s.last() {
+                            s.sent_again(at(now), from, to);
+                            for b in &mut bytes[from as usize..to as usize] {
+                                *b = Byte { again: b.again || b.lost, at: now, ..*b };
                             }
                         }
                     }

@@ -177,6 +177,16 @@ mod tests {
     }
 
     #[test]
+    fn drops_of_packets_without_hops_are_counted() {
+        let mut dibs = dibs();
+        for (reason, count) in [(DropReason::BUFFER_FULL, 0), (DropReason::TTL, 1)] {
+            let dropped = Dropped { packet: PacketId(1), envelope: &Envelope::default(), reference: None, reason };
+            dibs.on_drop(&mut bench(5), &dropped, &mut Effects::default());
+            assert_eq!(dibs.counts, DibsCounts { out_of_hops: count, ..DibsCounts::default() });
+        }
+    }
+
+    #[test]
     fn a_switch_that_is_unaware_has_none() {
         let unaware = DibsParams { unaware: vec!["s*".to_string()] };
         assert!(Dibs::new(&unaware, &site(&["s1"])).is_none());

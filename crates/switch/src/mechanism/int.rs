@@ -182,6 +182,11 @@ mod tests {
     }
 
     #[test]
+    fn frames_have_as_many_records_as_it_says() {
+        assert_eq!([1, 5].map(|hops| three(hops)[0].records()), [1, 5]);
+    }
+
+    #[test]
     fn a_switch_that_is_unaware_has_none() {
         let params = IntParams { hops: 5, unaware: vec!["s*".to_string()] };
         assert!(Int::new(&params, &site(&["s1"])).is_none());

@@ -288,6 +288,7 @@ impl Peaks for Pabo {
 mod tests {
     use super::super::testing::{bench, site, Bench};
     use super::*;
+    use crate::DropReason;
     use fanin_packet::PacketId;
     use fanin_params::defaults;
     use fanin_units::HostId;
@@ -389,6 +390,60 @@ mod tests {
         let mut last = Envelope { ttl: 7, ..packet(1, 0) };
         assert_eq!(route(&mut pabo, &mut node, &mut last, &mut None, 1), Verdict::Pass);
         assert_eq!(pabo.counts.out_of_hops, 1);
+    }
+
+    /// Where nothing can be bounced no random number is drawn: what is bounced later does not depend on it.
+    #[test]
+    fn a_short_queue_draws_nothing() {
+        let bounced = |before: u32| {
+            let (mut pabo, mut node) = pabo();
+            node.queue = 20;
+            (0..before).for_each(|_| assert_eq!(route(&mut pabo, &mut node, &mut packet(1, 0), &mut None, 1), Verdict::Pass));
+            node.queue = 30;
+            (0..64).map(|_| route(&mut pabo, &mut node, &mut packet(1, 0), &mut None, 1)).collect::<Vec<_>>()
+        };
+        assert_eq!(bounced(0), bounced(7));
+    }
+
+    /// Messages, packets of the switch itself, and what has too few hops are not bounced, nor is anything to a neighbour without PABO.
+    #[test]
+    fn what_is_never_bounced() {
+        let (mut pabo, mut node) = pabo();
+        node.queue = 40;
+        let mut message = Envelope { kind: Kind::Control, ..packet(1, 0) };
+        assert_eq!(route(&mut pabo, &mut node, &mut message, &mut None, 1), Verdict::Pass);
+        let mut own = packet(1, 0);
+        let mut p = Arrival { id: PacketId(1), envelope: &mut own, from: None, shim: &mut None };
+        assert_eq!(pabo.on_route(&mut node, &mut p, PortNo(0), &mut Effects::default()), Verdict::Pass);
+        assert_eq!(pabo.counts, PaboCounts::default());
+        let mut enough = Envelope { ttl: 8, ..packet(1, 0) };
+        assert_eq!(route(&mut pabo, &mut node, &mut enough, &mut None, 1), Verdict::Detour(PortNo(1)));
+        pabo.ports[1].aware = false;
+        assert_eq!(route(&mut pabo, &mut node, &mut packet(1, 0), &mut None, 1), Verdict::Pass);
+        assert_eq!(pabo.counts, PaboCounts { bounced: 1, no_room: 1, ..PaboCounts::default() });
+    }
+
+    /// A header counts to 255. Packets that are dropped with one are counted, messages are not.
+    #[test]
+    fn bounces_are_counted_as_far_as_the_header_goes_and_drops_after_them() {
+        let (mut pabo, mut node) = pabo();
+        node.queue = 40;
+        let (mut e, mut shim) = (packet(1, 0), Some(header(255)));
+        e.set_shim(shim.as_ref());
+        assert_eq!(route(&mut pabo, &mut node, &mut e, &mut shim, 1), Verdict::Detour(PortNo(1)));
+        assert_eq!((shim, pabo.peaks()), (Some(header(255)), vec![256]));
+        for (envelope, dropped) in [(packet(1, 0), 0), (Envelope { kind: Kind::Control, ..e }, 0), (e, 1)] {
+            let packet = Dropped { packet: PacketId(1), envelope: &envelope, reference: None, reason: DropReason::BUFFER_FULL };
+            pabo.on_drop(&mut node, &packet, &mut Effects::default());
+            assert_eq!(pabo.counts.dropped, dropped);
+        }
+    }
+
+    /// A header of another mechanism counts nothing.
+    #[test]
+    fn headers_of_others_are_no_bounces() {
+        let of = |shim| bounces(&Arrival { id: PacketId(1), envelope: &mut packet(1, 0), from: None, shim: &mut { shim } });
+        assert_eq!([None, Some(header(9)), Some(Shim::new(0xA8F0, &[9, 0], 0))].map(of), [0, 9, 0]);
     }
 
     #[test]

@@ -447,6 +447,7 @@ mod tests {
         assert_eq!(pdn.on_turn(&mut bench(2), PortNo(0), true, &mut Effects::default()), Turn::Pass);
         let left: Vec<Signal> = std::iter::from_fn(|| alone(&mut pdn)).collect();
         assert_eq!(left, [1, 2, 9].map(|seq| lost(seq, false)));
+        assert_eq!((pdn.counts.attached, pdn.counts.empty_frames), (1, 3));
         assert!(!pdn.waits(PortNo(0)) && pdn.on_departure(PortNo(0), &Envelope::default()).is_none());
     }
 

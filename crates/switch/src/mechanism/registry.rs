@@ -430,9 +430,12 @@ impl MechanismState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::site;
+    use super::super::testing::{bench, site};
     use super::*;
+    use crate::DropReason;
+    use fanin_packet::{Envelope, PacketId};
     use fanin_params::{Param, Value};
+    use fanin_units::{BitRate, Span};
 
     /// Crates that do not know the mechanisms ask for them by what they can do.
     #[test]
@@ -441,6 +444,124 @@ mod tests {
         assert_eq!(Mechanisms::that_send_back(), ["rimm"]);
         assert_eq!(Mechanisms::that_run_at_combined().len(), 4);
         assert_eq!(Mechanisms::that_writes_telemetry(), Some("int"));
+    }
+
+    fn parsed(key: &str, table: Vec<(String, Value)>) -> Mechanisms {
+        let table = table.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let all = Value::Table([(key.to_string(), Value::Table(table).into())].into());
+        Mechanisms::parse(&all.into(), &mut Cx::new()).expect(key)
+    }
+
+    fn with(keys: &[&str]) -> Mechanisms {
+        let table = |key: &&str| ((*key).to_string(), Value::Table(Vec::new()).into());
+        Mechanisms::parse(&Value::Table(keys.iter().map(table).collect()).into(), &mut Cx::new()).expect("defaults")
+    }
+
+    /// What a set is asked is the sum, the largest or any of what its members say; without a member it is nothing.
+    #[test]
+    fn a_set_says_what_its_members_say() {
+        let site = site(&["h0", "s1", "s2"]);
+        let none = Mechanisms::NONE;
+        assert_eq!((none.memory(&site), none.largest_frame(), none.packet_memory()), (Some(Bytes(0)), None, None));
+        assert_eq!((none.header_bytes(), none.growth(), none.with_headers(), none.lossless()), (0, 0, None, 0));
+        assert!(!none.telemetry() && !none.states() && none.host_header().is_none() && !none.drop_any_of(&[0, 7]));
+        assert_eq!((none.signals(), none.amounts(), none.sizes(&site)), (Signals::NONE, vec![], vec![]));
+        assert_eq!(
+            (with(&["pdn"]).memory(&site), with(&["trimming"]).memory(&site)),
+            (Some(Bytes(3 * 2_000)), Some(Bytes(3 * 72_000)))
+        );
+        assert_eq!(with(&["pdn", "trimming"]).memory(&site), Some(Bytes(3 * 74_000)));
+        assert_eq!(with(&["vertigo", "trimming"]).memory(&site), None);
+        assert_eq!(with(&["dibs", "int", "pabo"]).memory(&site), Some(Bytes(0)));
+        let both = with(&["pdn", "trimming"]).signals();
+        assert!(both.has(Signals::LOST) && both.has(Signals::TRIMMED) && !with(&["pdn"]).signals().has(Signals::TRIMMED));
+        let int = with(&["int"]);
+        assert_eq!((int.growth(), int.header_bytes(), int.with_headers()), (Stack::bytes(1) - Stack::bytes(0), 0, Some("int")));
+        assert!(int.telemetry() && !int.states() && with(&["rcm"]).states() && int.host_header().is_none());
+        let pabo = with(&["pabo"]);
+        assert_eq!((pabo.growth(), pabo.header_bytes(), with(&["pabo", "vertigo"]).header_bytes()), (4, 4, 8));
+        assert_eq!(pabo.amounts(), [Amount::Packets(50), Amount::Packets(100)]);
+        assert!(!pabo.telemetry() && with(&["vertigo"]).host_header().is_some());
+        assert_eq!(with(&["dibs", "trimming", "pfc"]).not_at_combined(), ["dibs", "trimming"]);
+        assert_eq!(
+            [true, false].map(|refuse| with(&["dibs", "pabo", "vertigo", "pdn"]).that_stray(refuse)),
+            [vec!["pabo", "dibs", "vertigo"], vec!["pabo"]]
+        );
+        let still = parsed("vertigo", vec![("choices".to_string(), Value::Int(0))]);
+        assert!(still.that_stray(true).is_empty(), "it deflects nothing");
+    }
+
+    /// Hosts understand messages by their EtherTypes alone.
+    #[test]
+    fn messages_are_known_by_their_ether_types() {
+        for (i, kind) in Mechanisms::ALL.iter().enumerate() {
+            for ether_type in kind.profile.messages.map_or(&[][..], |messages| messages.ether_types) {
+                let control = Control::new(*ether_type, &[0; 4]);
+                assert_eq!(Mechanisms::signal(&control, 4).map(|(group, _)| group), Some(kind.group));
+                assert!(Mechanisms::ALL.iter().enumerate().all(|(j, other)| other.profile.owns(*ether_type) == (i == j)));
+            }
+        }
+        assert!(Mechanisms::signal(&Control::new(0x0800, &[0; 4]), 4).is_none());
+        let mut pause = Pause::default();
+        pause.0[3] = Some(7);
+        let asked = Mechanisms::ask(&pause).expect("pfc has such messages");
+        assert_eq!(Mechanisms::pause(&asked.control, asked.envelope.header), Some(pause));
+        assert_eq!(Mechanisms::pause(&Control::new(0x0800, &[0; 4]), 4), None);
+    }
+
+    /// What a state is asked, its mechanism answers.
+    #[test]
+    fn a_state_asks_its_mechanism() {
+        let mut states = with(&["dibs"]).at(&site(&["h0", "s1"]));
+        let (mut node, mut fx, mut e) = (bench(2), Effects::default(), Envelope::default());
+        let packet = Arrival { id: PacketId(1), envelope: &mut e, from: None, shim: &mut None };
+        let (port, reason) = (PortNo(0), DropReason::BUFFER_FULL);
+        let mut refused = Refused { packet, port, view: node.view(port), reason, room: true, detoured: false };
+        assert_eq!(states[0].on_refusal(&mut node, &mut refused, &mut fx), Verdict::Detour(PortNo(1)));
+        let dropped = Dropped { packet: PacketId(1), envelope: &Envelope::default(), reference: None, reason: DropReason::TTL };
+        states[0].on_drop(&mut node, &dropped, &mut fx);
+        let counts: Vec<u64> = states[0].counts().counters.iter().map(|(_, count)| *count).collect();
+        assert_eq!((states[0].by_reason(), counts), (vec![("buffer_full", 1)], vec![1, 0, 0, 1]));
+    }
+
+    /// A mechanism is tried with a table of its own, and with what its authors set besides.
+    #[test]
+    fn each_mechanism_has_a_trial() {
+        let marks = Some(Amount::Packets(60));
+        let ground = Ground { rate: BitRate::from_gbps(10), rtt: Span::from_us(8), buffer: None, marks };
+        let trials = Mechanisms::trials(&ground);
+        assert_eq!(trials.len(), Mechanisms::ALL.len());
+        let of = |key: &str| trials.iter().find(|(trial, _)| trial.kind == key).expect(key);
+        let settings = |key: &str| {
+            let all = of(key).0.settings.iter().map(|(path, value)| format!("{path} = {value}"));
+            let mut all: Vec<String> = all.collect();
+            assert_eq!(all.remove(0), format!("switch.mechanisms.{key} = {{}}"));
+            all
+        };
+        assert_eq!((settings("trimming"), settings("pfc")), (vec![], vec!["switch.buffer = \"unlimited\"".to_string()]));
+        let detours = ["switch.mechanisms.rimm.alpha = \"50 packets\"", "switch.routing = \"by_destination\""];
+        assert_eq!(
+            (settings("rimm"), settings("dibs").len(), settings("vertigo").len()),
+            (detours.map(String::from).to_vec(), 3, 3)
+        );
+        assert_eq!((of("pdn").1, of("trimming").1), (Signals::LOST, Signals::TRIMMED));
+    }
+
+    /// A switch that `unaware` names has no state, others have one.
+    #[test]
+    fn unaware_switches_run_nothing() {
+        let at = Site { name: "s9".to_string(), ..site(&["h0", "s1"]) };
+        for key in Mechanisms::ALL.iter().map(|kind| kind.key).filter(|key| *key != "pfc") {
+            let unaware = |name: &str| {
+                let names = Value::List(vec![Value::Text(name.to_string()).into()]);
+                parsed(key, vec![("unaware".to_string(), names)])
+            };
+            assert_eq!(
+                (unaware("s9").keys_at("s9"), unaware("s9").at(&at).len(), unaware("s9").memory(&at)),
+                (vec![], 0, Some(Bytes(0)))
+            );
+            assert_eq!((unaware("s8").keys_at("s9"), unaware("s8").at(&at).len()), (vec![key], 1));
+        }
     }
 
     /// A line of the registry that forgets a capability would make its hooks do nothing.
@@ -465,6 +586,9 @@ mod tests {
             }
             assert_eq!(m.telemetry(|_| ()).is_some(), kind.profile.telemetry, "{}", kind.key);
             assert_eq!(m.largest_values().len(), kind.profile.peaks.len(), "{}", kind.key);
+            assert!(m.hooks() != Hooks::NONE, "{}: it does nothing", kind.key);
+            let largest = m.overtakes(|m| m.largest());
+            assert_eq!(m.offered_up_to(), if m.hooks().any(Hooks::BEFORE_PORTS) { largest.unwrap_or(u16::MAX) } else { 0 });
         }
     }
 }

@@ -238,7 +238,7 @@ impl Sends for Trimming {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{bench, site};
+    use super::super::testing::{bench, site, Bench};
     use super::*;
     use fanin_packet::{Packet, PacketId, TcpFlags, Timestamps};
     use fanin_units::Time;
@@ -289,6 +289,15 @@ mod tests {
         }
     }
 
+    /// A port that does not accept a packet asks; the places that make room come with the verdict.
+    fn refuse(t: &mut Trimming, node: &mut Bench, mine: &mut Envelope, room: bool) -> (Verdict, Vec<usize>) {
+        let packet = Arrival { id: PacketId(1), envelope: mine, from: None, shim: &mut None };
+        let (view, reason) = (node.view(PortNo(0)), DropReason::BUFFER_FULL);
+        let mut refused = Refused { packet, port: PortNo(0), view, reason, room, detoured: false };
+        let mut fx = Effects::default();
+        (t.on_refusal(node, &mut refused, &mut fx), fx.displaced)
+    }
+
     #[test]
     fn a_refused_packet_or_the_tail_loses_its_payload_as_often() {
         let mut t = Trimming::new(&params(72_000, 10), &site(&["h0"])).unwrap();
@@ -296,35 +305,63 @@ mod tests {
         busy.free_at = busy.now + fanin_units::Span::from_us(1);
         let (mut own, mut tails) = (0, 0);
         busy.waiting = vec![(tcp(1000, false), None), (tcp(1460, false), None)];
-        for id in 0..400 {
+        for _ in 0..400 {
             let mut mine = tcp(1460, false);
-            let packet = Arrival { id: PacketId(id), envelope: &mut mine, from: None, shim: &mut None };
-            let view = busy.view(PortNo(0));
-            let mut refused =
-                Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
-            let mut fx = Effects::default();
-            match t.on_refusal(&mut busy, &mut refused, &mut fx) {
-                Verdict::Displace => tails += u32::from(fx.displaced == [1]),
-                Verdict::Express => own += u32::from(mine.trimmed && mine.frame == 64),
+            match refuse(&mut t, &mut busy, &mut mine, true) {
+                (Verdict::Displace, places) => tails += u32::from(places == [1]),
+                (Verdict::Express, _) => own += u32::from(mine.trimmed && mine.frame == 64),
                 other => panic!("{other:?}"),
             }
         }
         assert!((150..=250).contains(&tails) && own + tails == 400, "{own} {tails}");
         assert_eq!((t.counts.trimmed, t.by_reason()), (u64::from(own), vec![("buffer_full", u64::from(own))]));
-        // A tail of another size stays.
-        let mut mine = tcp(1460, false);
-        busy.waiting.truncate(1);
-        let packet = Arrival { id: PacketId(9), envelope: &mut mine, from: None, shim: &mut None };
-        let view = busy.view(PortNo(0));
-        let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
-        assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Express);
+        // The tail stays where marking drops the packet, where it is of another size, where it has no payload to lose, and where there is none.
+        let always = |t: &mut Trimming, busy: &mut Bench, room, frame: &dyn Fn(&mut Envelope)| {
+            for _ in 0..40 {
+                let mut mine = tcp(1460, false);
+                frame(&mut mine);
+                assert_eq!(refuse(t, busy, &mut mine, room), (Verdict::Express, vec![]));
+            }
+        };
+        always(&mut t, &mut busy, false, &|_| ());
+        always(&mut t, &mut busy, true, &|mine| mine.frame += 1);
+        busy.waiting[1].0.kind = Kind::Control;
+        always(&mut t, &mut busy, true, &|_| ());
+        busy.waiting.clear();
+        always(&mut t, &mut busy, true, &|_| ());
+        // Nor by `cut = "arriving"`.
+        busy.waiting = vec![(tcp(1460, false), None)];
+        t.cut = Cut::Arriving;
+        always(&mut t, &mut busy, true, &|_| ());
+        // What has no payload to lose is dropped as it is.
+        let mut header = tcp(0, false);
+        assert_eq!(refuse(&mut t, &mut busy, &mut header, true), (Verdict::Pass, vec![]));
+        assert!(!header.trimmed);
+    }
+
+    /// The last of a queue that makes room is trimmed in its turn, and counted so; of trimmed packets that are dropped there is a count, too.
+    #[test]
+    fn what_makes_room_is_trimmed() {
+        let (mut t, mut busy, mut fx) = (trimming(0), bench(1), Effects::default());
+        busy.free_at = Time::MAX;
+        let (mut tail, mut whole) = (tcp(1460, false), tcp(1460, false));
+        let mut p = Arrival { id: PacketId(1), envelope: &mut tail, from: None, shim: &mut None };
+        assert_eq!(t.on_displaced(&mut busy, &mut p, PortNo(0), false, &mut fx), Verdict::Express);
+        assert!(tail.trimmed && tail.frame == 64);
+        for (envelope, lost) in [(&mut whole, 0), (&mut tail, 1)] {
+            let dropped = Dropped { packet: PacketId(1), envelope, reference: None, reason: DropReason::HEADERS_FULL };
+            t.on_drop(&mut busy, &dropped, &mut fx);
+            assert_eq!(t.counts, TrimCounts { trimmed: 1, tail_trimmed: 1, headers_lost: lost });
+        }
+        assert_eq!((t.by_reason(), t.on_turn(&mut busy, PortNo(0), true, &mut fx)), (vec![("buffer_full", 1)], Turn::Express));
+        assert!(t.is_express(&tail) && !t.is_express(&whole));
     }
 
     #[test]
     fn headers_go_straight_onto_an_idle_wire_and_are_dropped_where_their_queue_is_full() {
         let mut t = Trimming::new(&params(128, 10), &site(&["h0"])).unwrap();
         let (mut node, mut fx) = (bench(1), Effects::default());
-        let mut offer = |node: &mut super::super::testing::Bench, e: &mut Envelope| {
+        let mut offer = |node: &mut Bench, e: &mut Envelope| {
             t.on_offer(node, &mut Arrival { id: PacketId(1), envelope: e, from: None, shim: &mut None }, PortNo(0), &mut fx)
         };
         assert_eq!(offer(&mut node, &mut tcp(0, false)), Verdict::Send);

@@ -397,6 +397,18 @@ mod tests {
         assert_eq!((v.counts.dropped, v.counts.deflected), (1, 0));
     }
 
+    /// Ranks are asked for where they decide who leaves, and drops of packets without hops are counted.
+    #[test]
+    fn hooks_and_drops() {
+        let mut v = vertigo(2, 2, ServeBy::LeastLeft);
+        assert!(v.hooks().any(Hooks::RANKS) && !vertigo(2, 2, ServeBy::Arrival).hooks().any(Hooks::RANKS));
+        for (reason, count) in [(DropReason::BUFFER_FULL, 0), (DropReason::TTL, 1)] {
+            let dropped = Dropped { packet: PacketId(1), envelope: &Envelope::default(), reference: None, reason };
+            v.on_drop(&mut bench(5), &dropped, &mut Effects::default());
+            assert_eq!(v.counts, VertigoCounts { out_of_hops: count, ..VertigoCounts::default() });
+        }
+    }
+
     #[test]
     fn what_marking_drops_and_messages_are_not_deflected() {
         let (mut v, mut node) = (vertigo(2, 2, ServeBy::LeastLeft), bench(5));

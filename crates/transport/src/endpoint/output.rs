@@ -17,6 +17,8 @@ pub(super) enum Reason {
     Rescue,
     /// Retransmission of a segment named by a drop notification or a NACK.
     Notified,
+    /// Tail loss probe that repeats the last segment, which is not lost.
+    Probe,
 }
 
 /// Next segment to send: the range [from, to) of the stream, the FIN's place included.
@@ -340,9 +342,11 @@ impl TcpEndpoint {
             match next.reason {
                 Reason::Rescue => r.rescue_rxt = r.recover,
                 Reason::New | Reason::Hole => r.board.sent_again(next.to),
-                Reason::Notified => {}
+                Reason::Notified | Reason::Probe => {}
             }
-            r.prr.out += next.to - next.from;
+            if next.reason != Reason::Probe {
+                r.prr.out += next.to - next.from;
+            }
             if r.eifel_due {
                 r.eifel = Some(clock);
                 r.eifel_due = false;
@@ -350,7 +354,7 @@ impl TcpEndpoint {
         }
         if let Some(o) = &mut self.outstanding {
             o.segments.sent_again(now, next.from, next.to);
-            self.rack_sent_again(cfg, now, next.from, clock);
+            self.rack_sent_again(cfg, now, &next, clock);
         }
         // The timer is the oldest segment's, which is in the network from now on.
         let oldest_notified = next.reason == Reason::Notified && next.from == self.una;

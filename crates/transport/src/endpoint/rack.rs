@@ -464,7 +464,7 @@ impl TcpEndpoint {
         }
         if rack.probe_due {
             // New data if there is any and the other end has room. Source: RFC 8985 §7.3.
-            return self.new_data(u64::MAX).or_else(|| segments.last().map(|last| again(last, Reason::Hole)));
+            return self.new_data(u64::MAX).or_else(|| segments.last().map(|last| again(last, Reason::Probe)));
         }
         if held_by_pacing {
             return None;

@@ -172,8 +172,8 @@ fn a_probe_starts_the_recovery_of_a_lost_tail() {
         +0.1 < . 1 ack 5001 sack 9001:10001
         # Four segments were lost; all left more than an RTT before the probe.
         +0 = phase Recovery
-        # The probe was SACKed and never lost: one copy of it counts as in flight (Linux tcp_sacktag_one).
-        +0 = pipe 2000
+        # The probe was SACKed, and never counted as a retransmission (Linux tcp_send_loss_probe): the first of four is in flight.
+        +0 = pipe 1000
         +0 > . 5001:6001
         +0.1 < . 1 ack 6001 sack 9001:10001
         +0 > . 6001:7001

@@ -262,18 +262,18 @@ fn without_limited_transmit_cwnd_bounds_what_is_outstanding() {
     );
 }
 
-/// A retransmitted probe counts as in flight.
+/// A probe that repeats the last segment is not in flight twice. Source: Linux tcp_send_loss_probe, which leaves retrans_out alone.
 #[test]
-fn a_retransmitted_probe_takes_room() {
+fn a_retransmitted_probe_takes_no_room() {
     after_ten(
         &Tcp { limited_transmit: false, ..rack() },
         10_000,
         "
         +0.1 < . 1 ack 5001
         +0.202 > . 9001:10001
-        +0 = pipe 6000
+        +0 = pipe 5000
         +0 = cwnd 15000
-        +0 write 10000
+        +0 write 11000
         +0 > . 10001:11001
         +0 > . 11001:12001
         +0 > . 12001:13001
@@ -283,6 +283,7 @@ fn a_retransmitted_probe_takes_room() {
         +0 > . 16001:17001
         +0 > . 17001:18001
         +0 > . 18001:19001
+        +0 > . 19001:20001
         +0 > none
         ",
     );

@@ -42,6 +42,53 @@ fn d_sack_undoes_before_the_end() {
     );
 }
 
+/// A probe in flight when the recovery begins is one of the retransmissions whose D-SACKs undo the reduction, and counts once. Source:
+/// Linux tcp_init_undo.
+#[test]
+fn d_sacks_of_probe_and_retransmission_undo() {
+    after_ten(
+        &rack(),
+        10_000,
+        "
+        +0.1 < . 1 ack 8001
+        +0.202 > . 9001:10001
+        # The last segment overtook the one before it, and both were late.
+        +0.1 < . 1 ack 8001 sack 9001:10001
+        +0 > . 8001:9001
+        +0 = phase Recovery
+        +0.01 < . 1 ack 10001
+        +0 = undos 0
+        +0.01 < . 1 ack 10001 sack 9001:10001
+        +0 = undos 0
+        +0.01 < . 1 ack 10001 sack 8001:9001
+        +0 = undos 1
+        +0 = ssthresh 4611686018427387904
+        ",
+    );
+}
+
+/// A probe after a recovery is none of its retransmissions: D-SACKs of those alone undo it. Source: Linux tcp_send_loss_probe.
+#[test]
+fn a_later_probe_hinders_no_undo() {
+    after_ten(
+        &rack(),
+        11_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 > . 10001:11001
+        +0.01 < . 1 ack 10001
+        +0 = phase Open
+        +0 write 1000
+        +0 > . 11001:12001
+        +0.202 > . 11001:12001
+        +0 = tail_probes 1
+        +0.01 < . 1 ack 10001 sack 1:1001
+        +0 = undos 1
+        ",
+    );
+}
+
 /// Nothing is undone where `undo` is off.
 #[test]
 fn undo_can_be_off() {

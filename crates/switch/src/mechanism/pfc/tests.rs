@@ -110,6 +110,12 @@ fn frames_are_as_on_the_wire() {
     assert_eq!(bytes[..4], [1, 1, 0, 8]);
     assert_eq!((bytes[10..12].to_vec(), bytes.iter().filter(|b| **b == 0).count()), (vec![0x12, 0x34], 15));
     assert_eq!(read(&bytes), Some(pause(3, 0x1234)));
+    let frame = message(&pause(3, 0x1234));
+    assert_eq!(
+        (frame.body(), frame.envelope.kind, frame.envelope.ttl),
+        (&bytes[..], Kind::Control, 1),
+        "it ends at the neighbour"
+    );
     assert_eq!(read(&bytes[..19]), None);
     assert_eq!(read(&[0, 1, 0, 0].repeat(5)), None, "a pause of the whole link");
 }
@@ -351,6 +357,17 @@ fn a_port_is_held_up_until_its_queue_is_empty() {
     assert_eq!(asked(&mut s, 6..11), Some(true), "a packet of then still waits");
     (5..11).for_each(|id| s.leaves(id));
     assert_eq!(asked(&mut s, 11..17), Some(false), "all of that has left");
+}
+
+/// The pause of one class holds up no other, whatever waits there.
+#[test]
+fn a_pause_holds_up_its_own_class() {
+    let mut s = Switch::new(&PfcParams { classes: vec![3, 4], ..params(3_000) });
+    assert_eq!(s.packet(50, 0, 4), Verdict::Pass);
+    s.gets(2, pause(3, u16::MAX));
+    (0..6).for_each(|id| assert_eq!(s.packet(id, 0, 4), Verdict::Pass));
+    let (port, class) = (PortNo(0), TrafficClass(4));
+    assert!(s.effects.contains(&Effect::Asks { port, class, behind: Some(PortNo(2)), held_up: false }), "{:?}", s.effects);
 }
 
 /// Lossless classes are claimed to be dropped only where a watchdog may do so.

@@ -467,6 +467,19 @@ mod tests {
         assert!(!control.is_on() && control.is_open() && control.window().is_none());
     }
 
+    /// What is held asks for turns, but not from a stall on until that is ended.
+    #[test]
+    fn a_stall_lasts_until_it_is_ended() {
+        let mut control = running();
+        control.stall();
+        assert!(!control.waits() && !control.is_stalled(), "nothing is held");
+        hold(&mut control, 9, 1_500, 1);
+        control.stall();
+        assert!(!control.waits() && control.is_stalled());
+        control.wake();
+        assert!(control.waits() && !control.is_stalled());
+    }
+
     /// Beyond W_c what is held waits for the queue, until more is held than `reserved`: then the measured share counts.
     #[test]
     fn a_full_reserve_has_the_measured_share() {

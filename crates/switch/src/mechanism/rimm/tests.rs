@@ -677,6 +677,13 @@ fn alpha_is_claimed() {
     assert_eq!(claims.amounts, [Amount::Bytes(5_000)]);
 }
 
+/// The paper's α of a buffer, in each unit, whole packets and bytes. Source: RIMM §IV.
+#[test]
+fn alpha_is_five_sixths_of_the_buffer() {
+    let all = [Amount::Bytes(1_500), Amount::Packets(61), Amount::Cells(24_000)];
+    assert_eq!(all.map(settings::five_sixths), [Amount::Bytes(1_250), Amount::Packets(50), Amount::Cells(20_000)]);
+}
+
 /// By hand: 117 bits of each of four ports, and of each pair 177 bits, 210 with gaps between flowlets, none without numbers.
 #[test]
 fn memory_is_that_of_ports_and_pairs() {

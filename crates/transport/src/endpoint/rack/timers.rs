@@ -2,6 +2,7 @@
 //! tcp_schedule_loss_probe, tcp_rack_reo_timeout, tcp_enter_loss.
 
 use super::super::loss::Repair;
+use super::super::output::{Next, Reason};
 use super::super::{Phase, TcpEndpoint};
 use super::{Rack, RackNews, Timer};
 use crate::cc::Controller;
@@ -120,23 +121,24 @@ impl TcpEndpoint {
         push
     }
 
-    /// Notes that the segment at `from` was retransmitted; `clock` is its timestamp.
-    pub(in crate::endpoint) fn rack_sent_again(&mut self, cfg: &Tcp, now: Time, from: u64, clock: u32) {
+    /// Notes a retransmission; `clock` is its timestamp. A probe is none that an undo waits for. Source: Linux
+    /// tcp_send_loss_probe, which calls __tcp_retransmit_skb and not tcp_retransmit_skb.
+    pub(in crate::endpoint) fn rack_sent_again(&mut self, cfg: &Tcp, now: Time, next: &Next, clock: u32) {
         let una = self.una;
         let rto = self.rtt.rto;
         let Some(o) = &mut self.outstanding else { return };
         let Some(rack) = &mut o.rack else { return };
-        if rack.probe_due {
-            rack.probe_due = false;
+        rack.probe_due = false;
+        if next.reason == Reason::Probe {
             rack.probe_end = Some(self.nxt);
             rack.probe_again = true;
             rack.counts.tail_probes += 1;
-        } else {
-            rack.head_due = false;
-            if from == una && rack.timer != Timer::Reorder {
-                rack.timer = Timer::Rto;
-                self.rto_at = cfg.tick(now + rto);
-            }
+            return;
+        }
+        rack.head_due = false;
+        if next.from == una && rack.timer != Timer::Reorder {
+            rack.timer = Timer::Rto;
+            self.rto_at = cfg.tick(now + rto);
         }
         rack.undo_left = Some(rack.undo_left.unwrap_or(0) + 1);
         rack.first_again = rack.first_again.or(Some(clock));

@@ -153,12 +153,12 @@ impl TcpEndpoint {
     pub(super) fn begin_undo(&self, segments: &Segments, rack: &mut Rack) {
         rack.undo_from = Some(self.una);
         rack.certain = false;
-        let probe = u64::from(rack.probe_end.is_some() && rack.probe_again);
-        let left = segments.again().div_ceil(u64::from(self.w.mss)) + probe;
-        rack.undo_left = (left > 0).then_some(left);
-        if left == 0 {
+        let again = segments.again().div_ceil(u64::from(self.w.mss));
+        if again == 0 {
             rack.first_again = None;
         }
+        let left = again + u64::from(rack.probe_end.is_some() && rack.probe_again);
+        rack.undo_left = (left > 0).then_some(left);
     }
 
     /// Undoes the reduction, which was a mistake. Source: Linux tcp_undo_cwnd_reduction.

@@ -160,7 +160,7 @@ impl CounterReport {
             records: u64::from(burst.intervals),
             arrived_bytes: burst.arrived,
             dropped_packets: burst.dropped,
-            dropped_at_least: false,
+            dropped_at_least: burst.dropped_at_least && burst.dropped.is_some(),
             dropped_bytes: None,
             marked_packets: burst.marked,
             busiest_bps: burst.busiest_bps,
@@ -246,6 +246,11 @@ impl CounterReport {
     /// True if counts fall so often that several sources are mixed under one name: what was counted is of none of them.
     pub fn is_mixed(&self) -> bool {
         are_mixed(self.port.unknown_of(State::Reset).1, self.port.counted.intervals)
+    }
+
+    /// True once anything is known of the port's time.
+    pub fn is_known(&self) -> bool {
+        self.port.counted.known > 0 || self.port.counted.peak.is_some()
     }
 
     /// Time that is unknown because looks are missing [ps].
@@ -617,10 +622,13 @@ impl CounterReport {
     }
 }
 
+/// Code of the finding that sources are mixed under the name of a port, of which then nobody knows what was dropped.
+pub(crate) const MIXED_SOURCES: &str = "mixed_sources";
+
 /// Finding that sources are mixed under one name, as counts or looks contradict one another.
 pub(crate) fn mixed_sources(place: &str, count: u64, words: String) -> Finding {
     Finding {
-        code: "mixed_sources",
+        code: MIXED_SOURCES,
         level: Level::Doubt,
         place: place.to_string(),
         count,

@@ -212,20 +212,21 @@ class TestMetrics:
         assert "fanin_port_peak_bytes" in found
         assert found.isdisjoint({"fanin_port_queue_bytes", "fanin_port_recent_peak_bytes", "fanin_port_in_burst"})
 
-    def test_lower_bounds_are_marked_beside_what_they_bound(self, tmp_path: Path, receiver: Receiver) -> None:
+    def test_lower_bounds_are_marked_beside_what_they_bound(self, tmp_path: Path) -> None:
         # Counters of `b` begin anew; those of `a` have the largest queue of each interval, too.
         looks = "".join(f"{i},a,{i},{i},5\n{i},b,{i % 5},{i % 5},\n" for i in range(12))
         file = written(tmp_path / "a.csv", "t,p,b,d,w\n" + looks)
         columns = "time=t:s,port=p,bytes=b:total,drops=d:total,watermark=w:B"
-        with running(file, page=True, settings={"columns": columns}, stall="600s", otlp=receiver.url) as watch:
-            watch.until(lambda: watch.counts().get("b", 0) >= 10)
+        with running(file, page=True, settings={"columns": columns}, stall="600s") as watch:
+            watch.until(lambda: watch.counts() == {"a": 11, "b": 11})
             found = samples(watch.get("/metrics")[1])
+            resource = dict.fromkeys(("service.version", "service.instance.id"), "") | {"service.name": "fanin-watch"}
+            exported = TestOtlp().exported(otlp.request(watch.watch.metrics.families(), resource, 1, 2))
         of = {port: (("port", port), ("source", str(file))) for port in "ab"}
         assert [found["fanin_port_dropped_packets_total", of[port]] for port in "ab"] == [11, 9]
         assert [found["fanin_port_dropped_is_lower_bound", of[port]] for port in "ab"] == [0, 1]
         assert found["fanin_port_peak_is_lower_bound", of["a"]] == 0
         assert ("fanin_port_peak_is_lower_bound", of["b"]) not in found, "its queue is unknown"
-        exported = TestOtlp().exported(receiver.got[-1])
         points = exported["fanin_port_dropped_is_lower_bound"].gauge.data_points
         assert sorted(point.as_double for point in points) == [0, 1]
 

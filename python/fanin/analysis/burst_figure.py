@@ -67,7 +67,7 @@ def figure(
     frame, count, reduced = found
     last = frame["time_ps"].max() if frame.height else 0
     unit, scale = show.axis_unit(show.TIME_UNITS, float(last) if isinstance(last, int) else 0.0)
-    if port["peak_bytes"] is None and port["counted"]:
+    if port["peak_bytes"] is None and port.get("counted"):
         return _loads(port, burst)
     if port["peak_bytes"] is None:
         drawn = _rates(port, frame, unit, scale)

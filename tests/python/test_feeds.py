@@ -4,6 +4,7 @@ import json
 import runpy
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 import fanin
 from fanin._core import trace_formats
 from fanin.analysis.answer import answer
-from fanin.analysis.tables import burst_rows, port_rows
+from fanin.analysis.tables import all_drops, burst_rows, port_rows
 from fanin.cli import app
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "switch_feeds.py"
@@ -215,6 +216,35 @@ def test_a_port_of_which_nothing_is_known_is_no_port_without_bursts(tmp_path: Pa
     assert port_rows(analysis.document)[1][0][5:7] == ["unknown", "–"]
     told = answer(analysis.document, None).replace("\0", "")
     assert told.startswith("Whether there was a burst is unknown at 1 port. Trust in this: limited")
+
+
+def test_the_figure_of_counters_without_a_queue_has_the_loads_that_are_known(tmp_path: Path) -> None:
+    def figure(busy: int) -> Any:
+        total, rows = 0, ""
+        for second in range(30):
+            total += 100_000_000 if second in (10, 11, 20) and busy else 1_000_000
+            rows += f"{second},swp1,{total}\n"
+        path = tmp_path / "counters.csv"
+        path.write_text(f"time_s,port,tx_bytes\n{rows}")
+        return fanin.analyze(path, rate="1Gbps").plot()
+
+    found = figure(1)
+    assert found.layout.yaxis.title.text == "Load [Mb/s]"
+    assert list(found.data[0].x) == [9, 11, None]
+    assert list(found.data[0].y) == [800, 800, None]
+    assert [trace.name for trace in found.data] == ["busiest interval of a burst", "50% of 1 Gb/s"]
+    (said,) = figure(0).layout.annotations
+    assert said.text.startswith("no burst: the busiest interval (from 0 ns on) had 1 MB")
+
+
+def test_drops_of_packets_and_of_counters_are_not_summed() -> None:
+    def port(name: str, dropped: int | None, *, at_least: bool = False) -> dict[str, Any]:
+        return {"port": name, "dropped": dropped, "dropped_at_least": at_least}
+
+    assert all_drops([port("e", 36), port("e (counters)", 40), port("f", 2)]) == (42, True)
+    assert all_drops([port("e", 0), port("e (counters)", 40), port("f", None)]) == (40, False)
+    assert all_drops([port("e", 3), port("f", 2, at_least=True)]) == (5, True)
+    assert all_drops([port("e", None)]) is None
 
 
 def test_drops_are_a_lower_bound_where_a_counter_began_anew(tmp_path: Path) -> None:

@@ -574,6 +574,17 @@ class TestCommand:
         (row,) = (line.split() for line in ended.output.splitlines() if line.strip().startswith("e "))
         assert row[:6] == ["e", "11", "–", "unknown", "–", "7"], ended.output
 
+    def test_bursts_are_unknown_where_all_time_is(self, tmp_path: Path) -> None:
+        looks = "".join(f"{second},e,{second * 10**9}\n" for second in range(12))
+        file = written(tmp_path / "a.csv", "t,p,b\n" + looks)
+        columns = "time=t:s,port=p,bytes=b:total"
+        ended = CliRunner().invoke(
+            app, ["watch", str(file), "--once", "--no-page", "--rate", "1Gbps", "--columns", columns], env={"COLUMNS": "150"}
+        )
+        assert ended.exit_code == 0, ended.output
+        (row,) = (line.split() for line in ended.output.splitlines() if line.strip().startswith("e "))
+        assert row[:5] == ["e", "11", "–", "unknown", "–"], ended.output
+
     def test_ctrl_c_ends_it_with_a_summary(self, tmp_path: Path) -> None:
         file = written(tmp_path / "a.csv", HEADER + rows(3))
         command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", str(file), "--page", "0", "--above", "20KB"]

@@ -212,6 +212,24 @@ class TestMetrics:
         assert "fanin_port_peak_bytes" in found
         assert found.isdisjoint({"fanin_port_queue_bytes", "fanin_port_recent_peak_bytes", "fanin_port_in_burst"})
 
+    def test_lower_bounds_are_marked_beside_what_they_bound(self, tmp_path: Path) -> None:
+        # Counters of `b` begin anew; those of `a` have the largest queue of each interval, too.
+        looks = "".join(f"{i},a,{i},{i},5\n{i},b,{i % 5},{i % 5},\n" for i in range(12))
+        file = written(tmp_path / "a.csv", "t,p,b,d,w\n" + looks)
+        columns = "time=t:s,port=p,bytes=b:total,drops=d:total,watermark=w:B"
+        with running(file, page=True, settings={"columns": columns}, stall="600s") as watch:
+            watch.until(lambda: watch.counts() == {"a": 11, "b": 11})
+            found = samples(watch.get("/metrics")[1])
+            resource = dict.fromkeys(("service.version", "service.instance.id"), "") | {"service.name": "fanin-watch"}
+            exported = TestOtlp().exported(otlp.request(watch.watch.metrics.families(), resource, 1, 2))
+        of = {port: (("port", port), ("source", str(file))) for port in "ab"}
+        assert [found["fanin_port_dropped_packets_total", of[port]] for port in "ab"] == [11, 9]
+        assert [found["fanin_port_dropped_is_lower_bound", of[port]] for port in "ab"] == [0, 1]
+        assert found["fanin_port_peak_is_lower_bound", of["a"]] == 0
+        assert ("fanin_port_peak_is_lower_bound", of["b"]) not in found, "its queue is unknown"
+        points = exported["fanin_port_dropped_is_lower_bound"].gauge.data_points
+        assert sorted(point.as_double for point in points) == [0, 1]
+
     def test_the_dashboard_asks_for_metrics_and_labels_that_there_are(self, watch: Running) -> None:
         dashboard = json.loads(DASHBOARD.read_text())
         text = watch.get("/metrics")[1] + 'fanin_alerts_total{rule="x"} 1\n'
@@ -219,7 +237,7 @@ class TestMetrics:
         for name, labels in samples(text):
             there.setdefault(name, set()).update(label for label, _ in labels)
         # Absent where the records do not say.
-        there["fanin_port_dropped_packets_total"] = {"source", "port"}
+        there["fanin_port_dropped_packets_total"] = there["fanin_port_dropped_is_lower_bound"] = {"source", "port"}
         there["fanin_port_unknown_seconds_total"] = {"source", "port", "reason"}
         asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
         asked += [one["query"]["query"] for one in dashboard["templating"]["list"] if one["type"] == "query"]

@@ -93,9 +93,9 @@ def _drops(port: dict[str, Any], burst: dict[str, Any], ports: list[dict[str, An
     lost = burst["dropped_packets"]
     if lost is None:
         return "whether packets were dropped, the trace does not tell"
-    known = [int(entry["dropped"]) for entry in ports if entry["dropped"] is not None]
-    total, guess = sum(known), "≈ " if _estimated(port) else ""
-    least = "at least " if any(tables.drops_at_least(entry) for entry in ports) else ""
+    guess = "≈ " if _estimated(port) else ""
+    total, bound = tables.all_drops(ports) or (0, False)
+    least = "at least " if bound else ""
     more = f", {least}{show.count(total)} in the whole trace" if total > lost else ""
     if tables.drops_at_least(burst):
         guess += "at least "
@@ -113,7 +113,6 @@ def _quiet(document: dict[str, Any], clock: Clock | None) -> str:
     if not ports:
         return f"{strong('Nothing was read')}."
     known = [port for port in ports if port["peak_bytes"] is not None and port["peak_ps"] is not None]
-    lost = [int(port["dropped"]) for port in ports if port["dropped"] is not None]
     unknown = [port for port in ports if tables.is_unknown(port)]
     if unknown and len(unknown) == len(ports):
         return f"{strong('Whether there was a burst is unknown')} at {show.many(len(ports), 'port')}."
@@ -124,11 +123,14 @@ def _quiet(document: dict[str, Any], clock: Clock | None) -> str:
         top = max(known, key=lambda port: int(port["peak_bytes"]))
         size = strong(_size(top, top["peak_bytes"]))
         text += f": the largest queue was {size} at {strong(top['port'])} {_when(top['peak_ps'], clock)}"
-    if lost:
-        guess = "≈ " if any(_estimated(port) for port in ports) else ""
-        guess += "at least " if any(tables.drops_at_least(port) for port in ports) else ""
-        dropped = strong(f"{guess}{show.many(sum(lost), 'packet')}")
-        text += f"; {dropped} {'was' if sum(lost) == 1 else 'were'} dropped" if sum(lost) else "; no packet was dropped"
+    if (lost := tables.all_drops(ports)) is not None:
+        count, bound = lost
+        guess = ("≈ " if any(_estimated(port) for port in ports) else "") + ("at least " if bound else "")
+        dropped = strong(f"{guess}{show.many(count, 'packet')}")
+        if count:
+            text += f"; {dropped} {'was' if count == 1 else 'were'} dropped"
+        elif not bound:
+            text += "; no packet was dropped"
     return f"{text}."
 
 

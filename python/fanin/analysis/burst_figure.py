@@ -67,6 +67,8 @@ def figure(
     frame, count, reduced = found
     last = frame["time_ps"].max() if frame.height else 0
     unit, scale = show.axis_unit(show.TIME_UNITS, float(last) if isinstance(last, int) else 0.0)
+    if port["peak_bytes"] is None and port.get("counted"):
+        return _loads(port, burst)
     if port["peak_bytes"] is None:
         drawn = _rates(port, frame, unit, scale)
         note = f"{count:,} packets, their bytes added up by window." if not reduced else f"Some of {count:,} packets: zoom in."
@@ -181,13 +183,48 @@ def _rates(port: dict[str, Any], frame: pl.DataFrame, unit: str, scale: float) -
             hovertemplate=f"%{{x:.9g}} {unit}: %{{y:.4g}} {rate_unit}<extra></extra>",
         )
     ]
-    share = port["detect"].get("share")
-    if share is not None and port["rate_bps"] is not None and rates.height:
-        level = share * port["rate_bps"] / rate_scale
+    if rates.height:
         ends = [float(rates["time_ps"][0]) / scale, float(rates["time_ps"][-1]) / scale]
-        name = f"{share:.0%} of {show.rate(port['rate_bps'])}"
-        traces.append(_straight(ends, [level, level], name, _SPEED, "dot"))
+        traces += _threshold(port, ends, rate_scale)
     return traces
+
+
+def _threshold(port: dict[str, Any], ends: list[float], rate_scale: float) -> list[go.Scatter]:
+    """Return the rate above which there is a burst, as a line, where it is known."""
+    share = port["detect"].get("share")
+    if share is None or port["rate_bps"] is None:
+        return []
+    level = share * port["rate_bps"] / rate_scale
+    return [_straight(ends, [level, level], f"{share:.0%} of {show.rate(port['rate_bps'])}", _SPEED, "dot")]
+
+
+def _loads(port: dict[str, Any], burst: dict[str, Any] | None) -> go.Figure:
+    """Return what counters without a queue tell: the load of the busiest interval of each burst."""
+    shown = port["bursts"] if burst is None else [burst]
+    first, last = (port["first_ps"] or 0, port["last_ps"] or 0) if burst is None else (burst["start_ps"], burst["end_ps"])
+    unit, scale = show.axis_unit(show.TIME_UNITS, float(last))
+    known = [one for one in shown if one["busiest_bps"] is not None]
+    top = max((float(one["busiest_bps"]) for one in known), default=float(port["rate_bps"] or 0))
+    rate_unit, rate_scale = show.axis_unit(show.RATE_UNITS, top)
+    x, y = list[float | None](), list[float | None]()
+    for one in known:
+        x += [one["start_ps"] / scale, one["end_ps"] / scale, None]
+        y += [one["busiest_bps"] / rate_scale] * 2 + [None]
+    hover = f"%{{x:.9g}} {unit}: %{{y:.4g}} {rate_unit}<extra></extra>"
+    line = {"width": 2.5, "color": figures.COLORS[0]}
+    loads = go.Scatter(x=x, y=y, name="busiest interval of a burst", mode="lines", line=line, hovertemplate=hover)
+    title = f"Load of {figures.plain(port['port'])}" + ("" if burst is None else f", burst {burst['index']}")
+    note = "Of each burst the load of its busiest interval: counters tell no queue, and loads below the threshold are not drawn."
+    ends = [first / scale, last / scale]
+    traces = [loads, *_threshold(port, ends, rate_scale)]
+    out = figures.framed(traces, title, _time(unit) | {"range": ends}, {"title": {"text": f"Load [{rate_unit}]"}}, note)
+    if not known:
+        text = port["nothing"]["words"] if port["nothing"] else "no burst whose load is known"
+        lines = "<br>".join(textwrap.wrap(figures.plain(text), 80))
+        out.update_layout(annotations=[{"text": lines, "showarrow": False, "x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}])
+    for one in shown:
+        _shade_burst(out, one, scale)
+    return out
 
 
 def _straight(x: list[float], y: list[float], name: str, color: str, dash: str) -> go.Scatter:

@@ -374,6 +374,8 @@ def _view(port: dict[str, Any], stretch: Stretch, names: dict[str, int]) -> dict
     if what == "record":
         how = how.replace("each as it found the queue", "one by one")
     note = f"{show.many(records, what)}, {how}."
+    if port["peak_bytes"] is None and port.get("counted"):
+        note = "Counters tell no queue: only when bursts were is drawn. Analysis.plot draws their loads."
     if burst is None:
         return view | {"index": None, "title": f"All of {port['port']}", "note": note, "words": "", "tables": [], "phases": []}
     if frame is not None and port["peak_bytes"] is not None:

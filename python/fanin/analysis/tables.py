@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
+    "all_drops",
     "all_notes",
     "burst_rows",
     "culprit_rows",
@@ -33,6 +34,9 @@ __all__ = [
     "waiting_flow_rows",
     "waiting_rows",
 ]
+
+_COUNTERS = " (counters)"
+"""End of the name of a port's counters where its packets are known, too."""
 
 
 def slope(entry: dict[str, Any]) -> str:
@@ -84,6 +88,19 @@ def drops_at_least(of: dict[str, Any]) -> bool:
 def drops(of: dict[str, Any]) -> str:
     """Return how many packets were dropped at a port or in a burst; a lower bound says so."""
     return ("≥ " if drops_at_least(of) else "") + show.count(drops_of(of))
+
+
+def all_drops(ports: list[dict[str, Any]]) -> tuple[int, bool] | None:
+    """Return how many packets were dropped at all ports, and whether there may be more; None if nobody tells.
+
+    Of a port that both packets and counters tell, the larger number counts, as a lower bound.
+    """
+    told: dict[str, list[int]] = {}
+    for port in ports:
+        if (count := drops_of(port)) is not None:
+            told.setdefault(port["port"].removesuffix(_COUNTERS), []).append(count)
+    least = any(map(drops_at_least, ports)) or any(min(counts) > 0 for counts in told.values() if len(counts) > 1)
+    return (sum(map(max, told.values())), least) if told else None
 
 
 def is_unknown(port: dict[str, Any]) -> bool:

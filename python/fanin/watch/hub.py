@@ -267,7 +267,8 @@ class Hub:
     def _warn(self, source: Source, report: dict[str, Any]) -> None:
         """Say on the terminal, each once for a source, that its clock is not to be trusted, and what its counters contradict."""
         for code, port, words, hint in report.get("contradictions", ()):
-            source.warn(code, f"{source.name}: {port}: {words}; {hint}")
+            place = source.name if port == source.name else f"{source.name}: {port}"
+            source.warn(code, f"{place}: {words}; {hint}")
         final = source.done or not source.once  # on the way to its end a port may only be late
         for port in report["ports"]:
             if port.get("unknown_now") == "gap" and final:
@@ -375,7 +376,8 @@ class Hub:
     def contradictions(self, source: str) -> list[str]:
         """Return what a source's counters contradict, in words."""
         found = self.reports.get(source, {}).get("contradictions", ())
-        return [f"{self.name(source, port)}: {words}; {hint}" for _, port, words, hint in found]
+        place = {source: source}
+        return [f"{place.get(port) or self.name(source, port)}: {words}; {hint}" for _, port, words, hint in found]
 
     def _port_row(self, port: Port) -> dict[str, Any]:
         report = port.report
@@ -402,9 +404,9 @@ class Hub:
 
     @staticmethod
     def bursts_of(report: dict[str, Any]) -> str:
-        """Return how many bursts a port had; unknown if there is none, and packets were dropped beside time that is unknown."""
-        count = report.get("bursts")
-        return "unknown" if not count and report.get("dropped") and report.get("unknown_ps") else show.count(count)
+        """Return how many bursts a port had; unknown if there is none, and nothing is known of its time or of that of its drops."""
+        count, doubts = report.get("bursts"), report.get("unknown_ps") and (report.get("dropped") or not report["known"])
+        return "unknown" if not count and doubts else show.count(count)
 
     @staticmethod
     def unknown_time(report: dict[str, Any]) -> str:

@@ -22,11 +22,11 @@ _COUNTERS: Final = {
     "records": ("fanin_port_records", "Records of a port", 1.0),
     "dropped": (
         "fanin_port_dropped_packets",
-        "Packets dropped at a port, at least so many where a count began anew or rows came late; absent where records do not say",
+        "Packets dropped at a port, at least so many where fanin_port_dropped_is_lower_bound is 1; absent where records do not say",
         1.0,
     ),
     "marked": ("fanin_port_marked_packets", "Packets that were marked (ECN) at a port; absent where the records do not say", 1.0),
-    "bursts": ("fanin_port_bursts", "Bursts that have ended at a port", 1.0),
+    "bursts": ("fanin_port_bursts", "Bursts that have ended at a port; absent while nothing is known of it", 1.0),
     "burst_ps": ("fanin_port_burst_seconds", "Time in bursts that have ended at a port", 1e-12),
     "far": (
         "fanin_port_far_records",
@@ -37,6 +37,20 @@ _COUNTERS: Final = {
     "late": ("fanin_port_late_records", "Records of a port that came after a later one and were left out", 1.0),
     "gaps": ("fanin_port_gaps", "Times in which samples of a port were missing", 1.0),
 }
+
+_BOUNDS: Final = {
+    "dropped": (
+        "fanin_port_dropped_is_lower_bound",
+        "1 where more may have been dropped at a port than is counted: a count began anew, rows came late …",
+        "dropped_at_least",
+    ),
+    "peak_bytes": (
+        "fanin_port_peak_is_lower_bound",
+        "1 where the largest queue of a port is one that counters happened to see: a lower bound",
+        "peak_at_least",
+    ),
+}
+"""Gauges beside a value that say whether it is a lower bound: of which value, name, help, key of the port's report."""
 
 
 class _State(Collector):
@@ -96,10 +110,17 @@ class _State(Collector):
         for key, (name, about, scale) in _COUNTERS.items():
             family = CounterMetricFamily(name, about, labels=_OF_PORT)
             for port in ports:
-                if (value := port.report.get(key)) is not None:
+                none_known = key in ("bursts", "burst_ps") and hub.bursts_of(port.report) == "unknown" and not port.report["known"]
+                if (value := port.report.get(key)) is not None and not none_known:
                     value = port.never_less(key, value) if key == "gaps" else value
                     family.add_metric([port.source, port.name], value * scale)
             families.append(family)
+        for key, (name, about, bound) in _BOUNDS.items():
+            marks = GaugeMetricFamily(name, about, labels=_OF_PORT)
+            for port in ports:
+                if port.report.get(key) is not None:
+                    marks.add_metric([port.source, port.name], float(port.report[bound]))
+            families.append(marks)
         unknown = CounterMetricFamily(
             "fanin_port_unknown_seconds", "Time of which nothing is known, by the reason", labels=(*_OF_PORT, "reason")
         )

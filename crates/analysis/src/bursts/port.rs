@@ -262,12 +262,18 @@ impl PortAnalyzer {
         Ok(())
     }
 
-    /// Takes the step to a look at the queue that is no packet: where looks are missing, what was between is unknown.
-    pub fn see_look(&mut self, r: &Record) {
-        let (last, now) = (self.last.time.ps(), r.time.ps());
-        if now > last {
+    /// Takes the step to a look at the queue that is no packet, however long it is.
+    pub fn step_to(&mut self, r: &Record) {
+        let last = self.last.time.ps();
+        if r.time.ps() > last {
             self.between = Between { since: last, in_burst: self.state == State::Inside, is_hole: false };
         }
+    }
+
+    /// Takes the step to a look at the queue that is no packet: where looks are missing, what was between is unknown.
+    pub fn see_look(&mut self, r: &Record) {
+        self.step_to(r);
+        let (last, now) = (self.last.time.ps(), r.time.ps());
         let looks = r.queue != NO_QUEUE && self.by_rate.is_none() && self.totals.records > 0;
         if looks && now > last && last >= self.from && self.patience.misses(now - last) && self.outlasts(now) {
             self.hole(now);
@@ -287,10 +293,17 @@ impl PortAnalyzer {
         (self.totals.jumps, self.totals.missing, self.totals.accepted)
     }
 
-    /// Number of drops between looks that saw no burst, and where they may have been.
+    /// Number of drops between looks that saw no burst, and where they may have been; none where there are none.
     #[cfg(feature = "files")]
-    pub(crate) fn unseen_drops(&self) -> (u64, String) {
-        (self.totals.unseen.drops, self.totals.unseen.words())
+    pub(crate) fn unseen_drops(&self) -> Option<(u64, String)> {
+        let unseen = &self.totals.unseen;
+        (unseen.drops > 0).then(|| (unseen.drops, unseen.words()))
+    }
+
+    /// Forgets what was dropped while no look saw a burst: it is of several ports that are mixed.
+    #[cfg(feature = "files")]
+    pub(crate) fn forget_unseen_drops(&mut self) {
+        self.totals.unseen = Unseen::default();
     }
 
     /// Speed on the wire that was given, those of the busy windows (low quarter, middle, high quarter) [bit/s], and their number; none

@@ -116,6 +116,7 @@ impl PortReport {
     pub fn telling(&mut self, fates: Fates) {
         let marks = fates.marks || self.marked > Some(0);
         self.dropped = self.dropped.filter(|_| fates.drops);
+        self.dropped_at_least &= self.dropped.is_some();
         self.marked = self.marked.filter(|_| marks);
         self.bursts.iter_mut().for_each(|burst| burst.telling(Fates { marks, ..fates }));
     }
@@ -126,6 +127,7 @@ impl Burst {
     pub fn telling(&mut self, fates: Fates) {
         self.dropped_packets = self.dropped_packets.filter(|_| fates.drops);
         self.dropped_bytes = self.dropped_bytes.filter(|_| fates.drops);
+        self.dropped_at_least &= self.dropped_packets.is_some();
         self.marked_packets = self.marked_packets.filter(|_| fates.marks);
     }
 }

@@ -52,8 +52,8 @@ pub fn missing_records((times, missing, recorded): (u64, u64, u64), port: &str) 
 }
 
 /// Finding that looks at the queue tell of drops and saw no burst: how many, and where they may have been.
-pub fn unseen_drops((drops, words): (u64, String), port: &str) -> Option<Finding> {
-    (drops > 0).then(|| Finding {
+pub fn unseen_drops((drops, words): (u64, String), port: &str) -> Finding {
+    Finding {
         code: "drops_unseen",
         level: Level::Doubt,
         place: port.to_string(),
@@ -63,7 +63,7 @@ pub fn unseen_drops((drops, words): (u64, String), port: &str) -> Option<Finding
         hint: "they are in no burst, and when in that time they were is unknown: look more often, or lower --above; a policer or a filter \
                drops without a queue"
             .into(),
-    })
+    }
 }
 
 /// Factors of the given speed within which the records' own may lie: above, above for sure, and below.

@@ -17,7 +17,7 @@ mod tests;
 pub use interval::{Interval, Reading, State};
 pub use port::{CounterBurst, CounterPort, Shown};
 pub use report::CounterReport;
-pub(crate) use report::{again, are_mixed, falling, mixed_sources};
+pub(crate) use report::{again, are_mixed, falling, mixed_sources, MIXED_SOURCES};
 pub use running::{Running, Step};
 pub(crate) use series::most_bytes;
 pub use series::{Look, Series, Value};

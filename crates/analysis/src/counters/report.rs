@@ -6,8 +6,8 @@ use crate::bursts::Histogram;
 use crate::checks::{Finding, Level};
 use crate::display::{count, percent, rate as rate_of, size, span};
 use crate::{
-    Burst, CountedBurst, CountedPort, Culprit, Detect, DetectReport, FlowLookup, Histograms, Nothing, PortReport, RateFrom,
-    Settings, Steady, UnknownTime,
+    Burst, CountedBurst, CountedPort, Culprit, Detect, DetectReport, Fates, FlowLookup, Histograms, Nothing, PortReport,
+    RateFrom, Settings, Steady, UnknownTime,
 };
 use fanin_units::{BitRate, Bytes, BPS};
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ impl CounterReport {
             records: u64::from(burst.intervals),
             arrived_bytes: burst.arrived,
             dropped_packets: burst.dropped,
-            dropped_at_least: false,
+            dropped_at_least: burst.dropped_at_least && burst.dropped.is_some(),
             dropped_bytes: None,
             marked_packets: burst.marked,
             busiest_bps: burst.busiest_bps,
@@ -243,9 +243,18 @@ impl CounterReport {
         (self.port.unknown_of(State::Contradicting).1, c.over_buffer.count + c.over_watermark.count)
     }
 
-    /// True if counts fall so often that several sources are mixed under one name: what was counted is of none of them.
+    /// True if counts fall, or intervals overlap, so often that several sources are mixed under one name: what was counted is of none of them.
     pub fn is_mixed(&self) -> bool {
+        self.falls_often() || are_mixed(self.port.mixed().1 .0, self.port.counted.intervals)
+    }
+
+    fn falls_often(&self) -> bool {
         are_mixed(self.port.unknown_of(State::Reset).1, self.port.counted.intervals)
+    }
+
+    /// True once anything is known of the port's time.
+    pub fn is_known(&self) -> bool {
+        self.port.counted.known > 0 || self.port.counted.peak.is_some()
     }
 
     /// Time that is unknown because looks are missing [ps].
@@ -294,7 +303,7 @@ impl CounterReport {
         let nothing = if self.found == 0 { self.nothing(&unknown, if c.known > 0 { c.peak } else { peak }) } else { None };
         let mut bursts: Vec<Burst> = std::mem::take(&mut self.kept).into_values().collect();
         bursts.sort_by_key(|burst| burst.index);
-        let report = PortReport {
+        let mut report = PortReport {
             records: c.intervals,
             first_ps: c.first.map(|first| first.ps()),
             last_ps: c.first.map(|_| c.last.ps()),
@@ -306,8 +315,8 @@ impl CounterReport {
             detect: self.detect(),
             peak_bytes: peak.map(|(peak, _)| peak),
             peak_ps: peak.map(|(_, time)| time),
-            dropped: c.dropped.filter(|_| !mixed),
-            dropped_at_least: c.dropped_at_least && !mixed,
+            dropped: c.dropped,
+            dropped_at_least: c.dropped_at_least,
             marked: c.marked.filter(|_| !mixed),
             jumps: 0,
             missing_bytes: 0,
@@ -335,6 +344,9 @@ impl CounterReport {
             bursts,
             port: self.name,
         };
+        if mixed {
+            report.telling(Fates { drops: false, marks: false });
+        }
         (report, findings)
     }
 
@@ -561,7 +573,7 @@ impl CounterReport {
             ),
             "what was counted there is unknown: name the width that it has (--columns bytes=COLUMN:total(32)); a switch may fill 32 bits under a name for 64",
         );
-        let resets = if self.is_mixed() { self.port.unknown_of(State::Reset).1 } else { 0 };
+        let resets = if self.falls_often() { self.port.unknown_of(State::Reset).1 } else { 0 };
         let (twice, (overlaps, others)) = self.port.mixed();
         let parts = [
             (resets, falling(resets, c.intervals)),
@@ -569,7 +581,7 @@ impl CounterReport {
             (
                 overlaps,
                 format!(
-                    "{} before the end of the one before, and {others} of the same time {} other bytes: what they count is added up",
+                    "{} before the end of the one before, and {others} of the same time {} other bytes: what they carry is added up",
                     if overlaps == 1 { "1 interval begins".into() } else { format!("{overlaps} intervals begin") },
                     if others == 1 { "has" } else { "have" }
                 ),
@@ -617,10 +629,13 @@ impl CounterReport {
     }
 }
 
+/// Code of the finding that sources are mixed under the name of a port, of which then nobody knows what was dropped.
+pub(crate) const MIXED_SOURCES: &str = "mixed_sources";
+
 /// Finding that sources are mixed under one name, as counts or looks contradict one another.
 pub(crate) fn mixed_sources(place: &str, count: u64, words: String) -> Finding {
     Finding {
-        code: "mixed_sources",
+        code: MIXED_SOURCES,
         level: Level::Doubt,
         place: place.to_string(),
         count,

@@ -331,6 +331,13 @@ impl Sent {
 }
 
 impl Looks {
+    /// Ports that sent anything, the busiest first.
+    fn busiest(&self) -> Vec<&Sent> {
+        let mut busy: Vec<&Sent> = self.sent.iter().filter(|sent| sent.busiest > 0.0).collect();
+        busy.sort_by(|a, b| b.busiest.total_cmp(&a.busiest));
+        busy
+    }
+
     fn take(&mut self, document: &Document, context: &mut Context, batch: &mut Batch) -> Result<(), Problems> {
         let wrong = |what: &str, documents: &Documents| documents.problem(what, document.line);
         if document.time.is_none() && self.looks > 0 {
@@ -433,6 +440,45 @@ impl TraceReader for Looks {
         self.documents.read as f64 / self.documents.size.max(1) as f64
     }
 
+    fn findings(&self, context: &Context) -> Vec<Finding> {
+        let file = self.documents.path.display().to_string();
+        let mut findings: Vec<Finding> = Vec::new();
+        if let Some(rate) = context.rate {
+            findings.extend(self.busiest().iter().filter_map(|sent| sent.finding(rate)));
+        }
+        if let (over, Some((longest, words))) = (self.over.0, &self.over.1) {
+            findings.push(Finding {
+                code: "queue_above_buffer",
+                level: Level::Doubt,
+                place: file.clone(),
+                count: over,
+                bytes: Some(*longest),
+                words: format!("{} with a queue longer than the buffer: {words}", count(over, "look")),
+                hint: "they count as unknown: backlog or limit is of another qdisc, or was changed by what wrote the file".into(),
+            });
+        }
+        findings.extend(again(self.again, &file));
+        let mixed = self.sent.iter().filter(|sent| are_mixed(sent.falls, sent.steps));
+        findings.extend(mixed.map(|sent| mixed_sources(&sent.name, sent.falls, falling(sent.falls, sent.steps))));
+        let (back, farthest) = self.back;
+        if back > 0 {
+            findings.push(Finding {
+                code: "clock_back",
+                level: Level::Doubt,
+                place: file.clone(),
+                count: back,
+                bytes: None,
+                words: format!(
+                    "{} earlier than one before, by {} at most: the clock was set back, or leapt ahead before",
+                    if back == 1 { "1 document is".into() } else { format!("{back} documents are") },
+                    span(farthest.ps())
+                ),
+                hint: "their samples stand among earlier ones: --start and --stop choose one stretch of time".into(),
+            });
+        }
+        findings
+    }
+
     fn finish(&mut self, context: &mut Context) {
         let file = self.documents.path.display().to_string();
         context.note(format!(
@@ -450,45 +496,12 @@ impl TraceReader for Looks {
         for (name, count) in self.before.iter().take(NAMED) {
             context.note(format!("{file}: {name}: {count} packets had been dropped before the first document"));
         }
-        let mut busy: Vec<&Sent> = self.sent.iter().filter(|sent| sent.busiest > 0.0).collect();
-        busy.sort_by(|a, b| b.busiest.total_cmp(&a.busiest));
-        for sent in busy.iter().take(NAMED) {
+        for sent in self.busiest().iter().take(NAMED) {
             let busiest = display::rate(sent.busiest);
             context.note(format!("{file}: {}: sent {busiest} at most, as a mean between two documents", sent.name));
         }
-        if let Some(rate) = context.rate {
-            context.findings.extend(busy.iter().filter_map(|sent| sent.finding(rate)));
-        }
-        if let (over, Some((longest, words))) = (self.over.0, &self.over.1) {
-            context.findings.push(Finding {
-                code: "queue_above_buffer",
-                level: Level::Doubt,
-                place: file.clone(),
-                count: over,
-                bytes: Some(*longest),
-                words: format!("{} with a queue longer than the buffer: {words}", count(over, "look")),
-                hint: "they count as unknown: backlog or limit is of another qdisc, or was changed by what wrote the file".into(),
-            });
-        }
-        context.findings.extend(again(self.again, &file));
-        let mixed = self.sent.iter().filter(|sent| are_mixed(sent.falls, sent.steps));
-        context.findings.extend(mixed.map(|sent| mixed_sources(&sent.name, sent.falls, falling(sent.falls, sent.steps))));
-        let (back, farthest) = self.back;
-        if back > 0 {
-            context.findings.push(Finding {
-                code: "clock_back",
-                level: Level::Doubt,
-                place: file.clone(),
-                count: back,
-                bytes: None,
-                words: format!(
-                    "{} earlier than one before, by {} at most: the clock was set back, or leapt ahead before",
-                    if back == 1 { "1 document is".into() } else { format!("{back} documents are") },
-                    span(farthest.ps())
-                ),
-                hint: "their samples stand among earlier ones: --start and --stop choose one stretch of time".into(),
-            });
-        }
+        let findings = self.findings(context);
+        context.findings.extend(findings);
         context.notes.extend(self.documents.gauge.note(self.documents.packing, &file));
     }
 }

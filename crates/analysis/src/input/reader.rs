@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::problem::Problems;
+use crate::checks::Finding;
 use crate::counters::Reading;
 use crate::{Record, Sample};
 use fanin_units::Time;
@@ -35,6 +36,10 @@ pub trait TraceReader: Send {
     }
     /// Share of the file that has been read.
     fn progress(&self) -> f64;
+    /// Findings up to now that are its own, and that [`TraceReader::finish`] adds to the context.
+    fn findings(&self, _context: &Context) -> Vec<Finding> {
+        Vec::new()
+    }
     /// Notes and findings that are known only at the end.
     fn finish(&mut self, context: &mut Context);
 }

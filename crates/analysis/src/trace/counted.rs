@@ -4,7 +4,7 @@ use crate::checks::records::{missing_records, other_speed, unseen_drops};
 use crate::checks::Finding;
 use crate::counters::{CounterReport, Reading};
 use crate::trace::order::Sink;
-use crate::{Burst, Disorder, FlowLookup, PortAnalyzer, PortReport, Record, Settings};
+use crate::{Burst, Disorder, Fates, FlowLookup, PortAnalyzer, PortReport, Record, Settings};
 use fanin_units::Bytes;
 
 /// Takes what is known of one port; each analysis begins with the first thing that it is of.
@@ -13,6 +13,8 @@ pub struct PortSink {
     buffer: Option<Bytes>,
     name: String,
     lookup: FlowLookup,
+    /// True if the reader found that several sources are mixed under the name.
+    mixed: bool,
     packets: Option<PortAnalyzer>,
     counters: Option<Box<CounterReport>>,
 }
@@ -20,7 +22,15 @@ pub struct PortSink {
 impl PortSink {
     /// `buffer`: bytes that can wait at the port, where that is known.
     pub fn new(settings: &Settings, buffer: Option<Bytes>, name: &str, lookup: FlowLookup) -> Self {
-        PortSink { settings: settings.clone(), buffer, name: name.to_string(), lookup, packets: None, counters: None }
+        PortSink {
+            settings: settings.clone(),
+            buffer,
+            name: name.to_string(),
+            lookup,
+            mixed: false,
+            packets: None,
+            counters: None,
+        }
     }
 
     fn analyzer(&self) -> PortAnalyzer {
@@ -52,6 +62,12 @@ impl PortSink {
         self.packets.iter_mut().for_each(|packets| packets.see_look(record));
     }
 
+    /// Takes the step to a look at the queue that comes next, however long it is.
+    #[inline]
+    pub fn step_to(&mut self, record: &Record) {
+        self.packets.iter_mut().for_each(|packets| packets.step_to(record));
+    }
+
     /// Time between records, or between looks of a counter, in which others are missing, up to now [ps].
     #[inline]
     pub fn unseen_ps(&self) -> u64 {
@@ -74,18 +90,33 @@ impl PortSink {
         self.counters.as_ref().map_or((0, 0), |counters| counters.doubted())
     }
 
-    /// True if several sources are mixed under the port's name: what counters tell of drops is of none of them.
+    /// True if several sources are mixed under the port's name: what is told of drops is of none of them.
     pub fn is_mixed(&self) -> bool {
-        self.counters.as_ref().is_some_and(|counters| counters.is_mixed())
+        self.mixed || self.counters.as_ref().is_some_and(|counters| counters.is_mixed())
     }
 
-    /// Contradictions of the counters up to now.
+    /// Notes that several sources are mixed under the port's name, as its reader found.
+    pub fn mix(&mut self) {
+        self.mixed = true;
+        self.packets.iter_mut().for_each(PortAnalyzer::forget_unseen_drops);
+    }
+
+    /// True once something is known of the port.
+    pub fn is_known(&self) -> bool {
+        self.packets.is_some() || self.counters.as_ref().is_some_and(|counters| counters.is_known())
+    }
+
+    /// Contradictions up to now that later records cannot take back.
     pub fn contradictions(&self) -> Vec<Finding> {
-        self.counters.as_ref().map(|counters| counters.findings()).unwrap_or_default()
+        let unseen = self.packets.as_ref().and_then(PortAnalyzer::unseen_drops).filter(|_| !self.mixed);
+        let mut found: Vec<Finding> = unseen.into_iter().map(|unseen| unseen_drops(unseen, &self.name)).collect();
+        found.extend(self.counters.iter().flat_map(|counters| counters.findings()));
+        found
     }
 
     /// An analysis that goes on after another one of the port: with what was usual between its looks.
     pub fn after(mut self, before: &PortSink) -> Self {
+        self.mixed = before.mixed;
         if let Some(before) = &before.packets {
             self.begin().patience = before.patience;
         }
@@ -143,9 +174,13 @@ impl PortSink {
                 }
                 let packets = packets.unwrap_or_else(|| self.analyzer());
                 findings.extend(missing_records(packets.missing(), &self.name));
-                findings.extend(unseen_drops(packets.unseen_drops(), &self.name));
+                findings.extend(packets.unseen_drops().map(|unseen| unseen_drops(unseen, &self.name)));
                 findings.extend(packets.speeds().and_then(|speeds| other_speed(speeds, &self.name)));
-                (packets.finish(), counted)
+                let mut report = packets.finish();
+                if self.mixed {
+                    report.telling(Fates { drops: false, marks: true });
+                }
+                (report, counted)
             }
         }
     }

@@ -37,6 +37,7 @@ pub use window::Records;
 
 use crate::checks::nothing_in;
 use crate::checks::records::PortChecks;
+use crate::counters::MIXED_SOURCES;
 use crate::formats::learn_flows;
 use crate::input::context::Context;
 use crate::input::facts::{Facts, Shape};
@@ -264,9 +265,10 @@ impl Trace {
 }
 
 /// Note on the sources for which drops or marks of some port are unknown.
-fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
+fn untold(sources: &[Source], ports: &[PortReport], mixed: &[&String]) -> Option<String> {
     // Where sources are mixed a finding says so.
-    let told = ports.iter().filter(|p| !p.counted.as_ref().is_some_and(|counted| counted.mixed));
+    let is_mixed = |p: &&PortReport| p.counted.as_ref().is_some_and(|counted| counted.mixed) || mixed.contains(&&p.port);
+    let told = ports.iter().filter(|p| !is_mixed(p));
     let (drops, marks) = told.fold((false, false), |(d, m), p| (d || p.dropped.is_none(), m || p.marked.is_none()));
     let lacks = |f: &&Facts| (drops && !f.fates.drops) || (marks && !f.fates.marks);
     let lacking: Vec<&Facts> = sources.iter().map(Source::facts).filter(lacks).collect();
@@ -647,6 +649,8 @@ impl Run<'_, PortSink> {
         if !missing.is_empty() && !names.is_empty() {
             return Err(missing.into());
         }
+        let is_mixed = |port: &&String| context.findings.iter().any(|f| f.code == MIXED_SOURCES && f.place == **port);
+        let mixed: Vec<&String> = names.iter().filter(is_mixed).collect();
         let mut findings = context.findings;
         findings.extend(sources.iter().flat_map(|source| source.facts().doubts.clone()));
         findings.extend(sources.iter().filter_map(|source| beyond_dates(&source.path().display().to_string(), source.facts())));
@@ -655,14 +659,17 @@ impl Run<'_, PortSink> {
             checks.findings(name, senders, self.steps.0, &mut findings);
         }
         let mut ports = Vec::new();
-        for (lane, fates) in self.lanes.into_iter().zip(self.fates) {
+        for ((lane, fates), name) in self.lanes.into_iter().zip(self.fates).zip(names) {
             let Some(lane) = lane else { continue };
             let said = (lane.overtaken > 0).then(|| {
                 let (count, lag) = (lane.overtaken, lane.lag);
                 let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
                 format!("{records} came after a later one, by {lag} at most, and were put in order")
             });
-            let Estimated { sink, estimate } = lane.finish().map_err(|error| unsorted(&error))?;
+            let Estimated { mut sink, estimate } = lane.finish().map_err(|error| unsorted(&error))?;
+            if mixed.contains(&name) {
+                sink.mix();
+            }
             let (mut report, counted) = sink.finish(&mut findings);
             ports.extend(counted);
             report.notes.splice(0..0, said);
@@ -707,7 +714,7 @@ impl Run<'_, PortSink> {
                 registers.tick, registers.unit
             ));
         }
-        notes.extend(untold(sources, &ports));
+        notes.extend(untold(sources, &ports, &mixed));
         ports.sort_by(|a, b| b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.port.cmp(&b.port)));
         let notifications = context.notices.finish(self.options.settings.top, &mut ports);
         let report = |file: &SourceFile, kind, records, taken| {

@@ -26,6 +26,8 @@ const ZSTD_WINDOW: u32 = 25;
 pub enum Kind {
     /// A type that cannot be read.
     None,
+    /// No value in any row.
+    Null,
     Bool,
     /// Numbers of so many bytes.
     Number {
@@ -268,6 +270,7 @@ impl Pointed {
 }
 
 enum Data {
+    Null,
     Bool(Bits),
     Numbers(Stream),
     Text { places: Stream, wide: bool, data: Stream, last: Option<u64> },
@@ -297,6 +300,10 @@ impl BatchColumn {
         let own_stream = |nth: usize| stream(own.clone().nth(nth).ok_or_else(lacks)?);
         let data = match kind {
             Kind::None => return Err(lacks()),
+            // It has no buffers, not even one that says that nothing is there.
+            Kind::Null => {
+                return Ok(BatchColumn { valid: Vec::new(), data: Data::Null, kind, there: Vec::new(), scratch: Vec::new() })
+            }
             Kind::Bool => Data::Bool(bits(own_stream(1)?)),
             Kind::Number { .. } => Data::Numbers(own_stream(1)?),
             Kind::Text { wide } => Data::Text { places: own_stream(1)?, wide, data: own_stream(2)?, last: None },
@@ -320,6 +327,7 @@ impl BatchColumn {
     /// Bytes of the column's largest buffer that are still to be read.
     pub fn left(&self) -> u64 {
         match &self.data {
+            Data::Null => 0,
             Data::Bool(bits) => bits.stream.left(),
             Data::Numbers(stream) | Data::Views(stream, _) => stream.left(),
             Data::Text { places, data, .. } => places.left().max(data.left()),
@@ -352,6 +360,10 @@ impl BatchColumn {
         let there = (values < rows).then_some(self.there.as_slice());
         let scratch = &mut self.scratch;
         match (&mut self.data, self.kind) {
+            (Data::Null, _) => {
+                column.values.int32s().clear();
+                column.levels.fill(0);
+            }
             (Data::Bool(bits), _) => {
                 let out = column.values.bools();
                 out.clear();

@@ -152,7 +152,10 @@ fn number_of(bits: i32, signed: bool) -> Option<Kind> {
 
 /// The values of a type of Schema.fbs; a time's unit goes into the column.
 fn of_type(id: u8, kind: Option<&Flat<'_>>, leaf: &mut Leaf) -> Walked<Kind> {
-    let Some(kind) = kind else { return if id == 1 { Ok(Kind::None) } else { Err(Broken) } };
+    if id == 1 {
+        return Ok(Kind::Null);
+    }
+    let Some(kind) = kind else { return Err(Broken) };
     let mut timed = |unit: i16, width: usize| {
         let steps = [1_000_000_000_000, 1_000_000_000, 1_000_000, 1_000].get(usize::try_from(unit).map_err(|_| Broken)?);
         leaf.declared = Some(Unit::Steps(*steps.ok_or(Broken)?));

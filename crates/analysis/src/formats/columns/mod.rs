@@ -388,6 +388,8 @@ impl Table {
             Values::Int32(v) => column.values(v, |_, v| out.signed(v.map(|v| i64::from(*v)))),
             Values::Int64(v) if column.unsigned => column.values(v, |_, v| out.unsigned(v.map(|v| *v as u64))),
             Values::Int64(v) => column.values(v, |_, v| out.signed(v.copied())),
+            Values::Float(v) if are_whole(v, 24) => column.values(v, |_, v| out.unsigned(v.map(|v| *v as u64))),
+            Values::Double(v) if are_whole(v, 53) => column.values(v, |_, v| out.unsigned(v.map(|v| *v as u64))),
             Values::Float(v) => column.values(v, |_, v| out.shown(v)),
             Values::Double(v) => column.values(v, |_, v| out.shown(v)),
             Values::Text(_) | Values::Placed(..) => self.texts(chosen, |_, text| out.text(text)),
@@ -444,6 +446,32 @@ impl Chosen {
     }
 }
 
+/// True if all floating-point numbers are whole and have so many bits at most, as whole counts do: each then is what its text says.
+fn are_whole<T: Copy + Into<f64>>(values: &[T], bits: u32) -> bool {
+    let most = (1_u64 << bits) as f64;
+    values.iter().map(|value| (*value).into()).all(|value| value.is_sign_positive() && value <= most && value == value.trunc())
+}
+
 fn bytes(value: &ByteArray) -> &[u8] {
     value.data()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_that_are_whole_are_what_their_texts_say() {
+        let most = 9_007_199_254_740_992.0;
+        assert!(are_whole(&[0.0, 7.0, 1e15, most - 1.0, most], 53) && are_whole(&[16_777_216.0_f32], 24));
+        for whole in [0.0, 7.0, 1e15, most - 1.0, most] {
+            assert_eq!(whole.to_string(), (whole as u64).to_string());
+        }
+        for other in [-0.0, -1.0, 0.5, most + 2.0, f64::NAN, f64::INFINITY] {
+            assert!(!are_whole(&[1.0, other], 53), "{other}");
+        }
+        // Of the texts that mean it, the shortest is another number.
+        assert!(!are_whole(&[123_456_792.0_f32], 24));
+        assert_eq!(123_456_792.0_f32.to_string(), "123456790");
+    }
 }

@@ -21,7 +21,7 @@ pub const ETHTOOL: Streamed =
 /// Interfaces of a switch, at most.
 const INTERFACES: usize = 1 << 16;
 
-const HOW: &str = "write the time before each: while sleep 60; do date +%s.%N; snmpbulkwalk -v2c -c public switch7 IF-MIB::ifXTable; done > polls.txt";
+const HOW: &str = "write the time before each: while sleep 60; do date +%s.%N; for of in ifXTable ifOutDiscards; do snmpbulkwalk -v2c -c public switch7 IF-MIB::$of; done; done > polls.txt";
 
 const HOW_ETHTOOL: &str = "write the time before each: while sleep 1; do date +%s.%N; ethtool -S eth0; done > eth0.txt";
 

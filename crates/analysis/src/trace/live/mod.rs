@@ -27,7 +27,7 @@ use self::port::{Away, LivePort};
 use super::counted::PortSink;
 use super::estimate::Buffer;
 use super::{detection, By, Options, Source};
-use crate::counters::Reading;
+use crate::counters::{Reading, MIXED_SOURCES};
 use crate::formats::{feed, has_values, is_header, is_schema, tells, Tells};
 use crate::input::at::Shelf;
 use crate::input::context::{Context, Origin, Refused, SharedFlows, SECOND};
@@ -361,8 +361,9 @@ impl Live {
         if let Some(mut reader) = self.reader.take() {
             reader.finish(&mut self.context);
             // A file each hour for years: the notes of the last ones do.
-            let notes = &mut self.context.notes;
+            let Context { notes, findings, .. } = &mut self.context;
             notes.drain(..notes.len().saturating_sub(LOOK));
+            findings.drain(..findings.len().saturating_sub(LOOK));
         }
         for slot in &mut self.ports {
             if let Slot::Watched(port) = slot {
@@ -484,6 +485,12 @@ impl Live {
         if reader.is_between() {
             let read = self.pipe.read().saturating_sub(self.added + reader.unread());
             self.safe = self.safe.max(self.base + read);
+        }
+        for found in reader.findings(&self.context).into_iter().filter(|found| found.code == MIXED_SOURCES) {
+            let mut slots = self.context.ports.names().iter().zip(&mut self.ports);
+            if let Some((_, Slot::Watched(port))) = slots.find(|(name, _)| **name == found.place) {
+                port.analyzer.mix();
+            }
         }
         self.reader = Some(reader);
         if self.unplaced >= UNPLACED && !self.replaying {

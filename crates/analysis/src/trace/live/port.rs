@@ -15,7 +15,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortCounts {
     pub records: u64,
+    /// Packets that were dropped by packets and looks at the queue, and by counters: of one port both tell the same drops.
     pub dropped: u64,
+    pub dropped_counted: u64,
     /// True where more may have been dropped: a counter began anew.
     pub dropped_at_least: bool,
     /// True if several sources were mixed under the port's name: what was dropped is unknown.
@@ -34,6 +36,8 @@ pub struct PortCounts {
     /// Times in which samples are missing.
     pub gaps: u64,
     pub gap_ps: u64,
+    /// True once something was known of the port.
+    pub known: bool,
     pub bursts: u64,
     pub burst_ps: u64,
     /// Time that is unknown, by the reason [ps].
@@ -53,6 +57,13 @@ pub struct Cell {
 }
 
 impl PortCounts {
+    /// Packets that were dropped, and true if there may be more.
+    pub fn drops(&self) -> (u64, bool) {
+        let both = self.dropped > 0 && self.dropped_counted > 0;
+        // Of what is late nothing counts: it may be a repetition.
+        (self.dropped.max(self.dropped_counted), self.dropped_at_least || both || self.late > 0)
+    }
+
     /// Adds a time that is unknown [ps], and its reason.
     #[cold]
     fn leave_unknown(&mut self, why: &'static str, ps: u64) {
@@ -292,7 +303,10 @@ impl LivePort {
         match self.gap {
             None if record.frame == 0 => self.analyzer.see_look(record),
             None => {}
-            Some(gap) => self.keep_to(gap, now),
+            Some(gap) => {
+                self.analyzer.step_to(record);
+                self.keep_to(gap, now);
+            }
         }
         if self.analyzer.push(record).is_err() {
             self.come_late(now, now);
@@ -430,7 +444,7 @@ impl LivePort {
         self.come_to(now);
         self.counts.records += 1;
         let (lost, marked) = (interval.dropped.unwrap_or(0), interval.marked.unwrap_or(0));
-        self.counts.dropped = self.counts.dropped.saturating_add(lost);
+        self.counts.dropped_counted = self.counts.dropped_counted.saturating_add(lost);
         self.counts.dropped_at_least |= interval.dropped_at_least;
         self.counts.marked = self.counts.marked.saturating_add(marked);
         if interval.state != State::Known {
@@ -465,6 +479,7 @@ impl LivePort {
     /// Bursts that have ended since this was last asked.
     pub fn bursts(&mut self, fates: Fates) -> Vec<Burst> {
         let mut bursts = self.analyzer.take_bursts();
+        let fates = Fates { drops: fates.drops && !self.counts.mixed && !self.analyzer.is_mixed(), ..fates };
         bursts.iter_mut().for_each(|burst| burst.telling(fates));
         bursts
     }
@@ -478,6 +493,7 @@ impl LivePort {
             burst_ps: self.before.1.saturating_add(ps),
             unknown_ps: self.unknown(),
             mixed: self.counts.mixed || self.analyzer.is_mixed(),
+            known: self.counts.known || self.analyzer.is_known(),
             peak_bytes: self.counts.peak_bytes.max(self.cell.queue),
             ..self.counts.clone()
         }
@@ -496,7 +512,7 @@ impl LivePort {
     pub fn renew(&mut self, analyzer: PortSink, shift: u64) {
         let counted = self.counted();
         self.before = (counted.bursts, counted.burst_ps);
-        (self.counts.unknown_ps, self.counts.mixed) = (counted.unknown_ps, counted.mixed);
+        (self.counts.unknown_ps, self.counts.mixed, self.counts.known) = (counted.unknown_ps, counted.mixed, counted.known);
         self.analyzer = analyzer.after(&self.analyzer);
         self.last = self.last.saturating_sub(shift);
         self.before_last = self.before_last.saturating_sub(shift);

@@ -1,19 +1,23 @@
 //! The present state of a stream, for those who watch it.
 
 use super::{By, Live, Slot};
-use crate::checks::Level;
+use crate::checks::{Finding, Level};
 use crate::Fates;
 use serde_json::{json, Value};
 
-/// Contradictions that are shown.
-const SHOWN: usize = 3;
-
 impl Live {
-    /// Contradictions of ports up to now, the first few: code, port, words and advice.
+    /// Contradictions up to now, the first of each kind: code, port or file, words and advice.
     fn contradictions(&self) -> Vec<Value> {
         let watched = self.ports.iter().filter_map(|slot| if let Slot::Watched(port) = slot { Some(port) } else { None });
-        let doubts = watched.flat_map(|port| port.analyzer.contradictions()).filter(|found| found.level == Level::Doubt);
-        doubts.take(SHOWN).map(|found| json!([found.code, found.place, found.words, found.hint])).collect()
+        let of_ports = watched.flat_map(|port| port.analyzer.contradictions());
+        let of_reader = self.reader.iter().flat_map(|reader| reader.findings(&self.context));
+        let mut first: Vec<Finding> = Vec::new();
+        for found in of_ports.chain(of_reader).chain(self.context.findings.iter().cloned()) {
+            if found.level >= Level::Doubt && first.iter().all(|other| other.code != found.code) {
+                first.push(found);
+            }
+        }
+        first.into_iter().map(|found| json!([found.code, found.place, found.words, found.hint])).collect()
     }
 
     /// The present state: of the stream, and of each port.
@@ -31,13 +35,13 @@ impl Live {
             let counts = counts.with(lost);
             let open = now.and_then(|port| port.analyzer.open_burst());
             let drops = fates.drops && !counts.mixed;
+            let (dropped, at_least) = counts.drops();
             Some(json!({
                 "port": name,
                 "retired": now.is_none(),
                 "records": counts.records,
-                "dropped": drops.then_some(counts.dropped),
-                // Of what is late nothing counts: it may be a repetition.
-                "dropped_at_least": drops && (counts.dropped_at_least || counts.late > 0),
+                "dropped": drops.then_some(dropped),
+                "dropped_at_least": drops && at_least,
                 "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
                 "peak_bytes": counts.peak_bytes,
                 "peak_at_least": counts.peak_at_least,
@@ -46,6 +50,7 @@ impl Live {
                 "set_back": counts.set_back,
                 "gaps": counts.gaps,
                 "gap_ps": counts.gap_ps,
+                "known": counts.known,
                 "unknown_ps": counts.unknown_ps,
                 "unknown_now": lost.map(|lost| lost.why),
                 "bursts": counts.bursts,

@@ -674,6 +674,62 @@ fn drops_of_mixed_sources_stay_unknown_when_their_port_is_retired() {
 }
 
 #[test]
+fn drops_that_looks_and_counters_tell_of_one_port_are_never_summed() {
+    let look =
+        |s: u64| format!("{s}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"dev\":\"e\",\"drops\":{},\"backlog\":0}}]\n", 3 * s);
+    let row = |s: u64| format!("{s},e bfifo 2:,{},{}\n", s * 1_000, s * 4);
+    let mut live = live(json!({ "above": null }));
+    let drops =
+        |live: &Live| (live.report()["ports"][0]["dropped"].clone(), live.report()["ports"][0]["dropped_at_least"].clone());
+    live.push((1..5).map(look).collect::<String>().as_bytes()).unwrap();
+    live.reopen().unwrap();
+    assert_eq!(drops(&live), (json!(9), json!(false)));
+    let table: String = (4..9).map(row).collect();
+    live.push(format!("time_s,ifName,ifHCOutOctets,ifOutDiscards\n{table}").as_bytes()).unwrap();
+    live.end().unwrap();
+    assert_eq!(drops(&live), (json!(16), json!(true)));
+}
+
+#[test]
+fn drops_of_bursts_are_unknown_once_sources_are_mixed() {
+    let looks = |from: u64, to: u64| -> String {
+        let look = |i: u64| {
+            let (queue, other) = (if i % 10 < 2 { 50_000 } else { 0 }, i % 2 * 1_000_000);
+            format!(
+                "{i}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"bytes\":{},\"drops\":{},\"backlog\":{queue}}}]\n",
+                i + other,
+                i % 2 * 9
+            )
+        };
+        (from..to).map(look).collect()
+    };
+    let mut live = live(json!({}));
+    live.push(looks(0, 40).as_bytes()).unwrap();
+    (0..2).for_each(|_| live.settle().unwrap());
+    live.take();
+    live.push(looks(40, 80).as_bytes()).unwrap();
+    live.end().unwrap();
+    let later = bursts(&take(&mut live));
+    assert!(!later.is_empty() && later.iter().all(|(_, burst)| burst["dropped_packets"].is_null()), "{later:?}");
+    let report = live.report();
+    assert_eq!(report["ports"][0]["dropped"], Value::Null);
+    assert_eq!(report["contradictions"].as_array().unwrap().iter().map(|found| &found[0]).collect::<Vec<_>>(), ["mixed_sources"]);
+}
+
+#[test]
+fn a_port_of_which_nothing_was_known_yet_says_so() {
+    let known = |rows: &str| {
+        let mut live = live(json!({ "columns": "time=t:s,port=p,bytes=b:total", "rate": "1Gbps", "above": null }));
+        live.push(format!("t,p,b\n{rows}").as_bytes()).unwrap();
+        live.end().unwrap();
+        live.report()["ports"][0]["known"].clone()
+    };
+    let above_the_line = "0,e,0\n1,e,1250000000\n2,e,2500000000\n";
+    assert_eq!(known(above_the_line), json!(false));
+    assert_eq!(known(&format!("{above_the_line}3,e,2500000001\n4,e,2500000009\n")), json!(true));
+}
+
+#[test]
 fn drops_of_rows_that_come_late_are_a_lower_bound() {
     for (row, at_least) in [("4,e,0,0\n", false), ("2,e,0,1\n", true)] {
         let mut live = live(json!({ "columns": "time=t:ms,port=p,queue=q:B,dropped=d" }));

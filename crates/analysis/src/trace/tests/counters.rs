@@ -329,6 +329,30 @@ fn a_queue_that_is_not_seen_for_a_day_is_no_burst_of_a_day() {
 }
 
 #[test]
+fn counts_go_on_where_a_clock_was_set_back_for_good() {
+    let folder = Folder::new();
+    let row = |i: u64| format!("{},e,{},{}\n", if i < 300 { i } else { i - 200 }, i * 1_000, i / 7);
+    let of = |rows: std::ops::Range<u64>| -> TraceReport {
+        let text = format!("t,p,b,d\n{}", rows.map(row).collect::<String>());
+        let options = r#"{"rate": "1Gbps", "columns": "time=t:s,port=p,bytes=b:total,drops=d:total"}"#;
+        report(&folder.file("back.csv", text), options).unwrap()
+    };
+    let codes = |told: &TraceReport| told.plausibility.findings.iter().map(|found| found.code).collect::<Vec<_>>();
+    let told = of(0..302);
+    assert_eq!((told.ports[0].dropped, told.ports[0].dropped_at_least), (Some(42), true), "two looks are no clock");
+    for (last, bursts) in [(310, 42), (400, 42), (500, 42), (520, 45)] {
+        let told = of(0..last);
+        let port = &told.ports[0];
+        assert_eq!(
+            (port.dropped, port.dropped_at_least, codes(&told)),
+            (Some((last - 1) / 7), false, vec!["clock_back"]),
+            "{last}"
+        );
+        assert_eq!(port.bursts_found, bursts, "drops are a burst in time that was not told before");
+    }
+}
+
+#[test]
 fn a_count_of_64_bits_that_wraps_at_32_is_told() {
     let folder = Folder::new();
     let of = |name: &str, step: u64| {
@@ -378,8 +402,18 @@ fn two_sources_under_one_name_are_a_doubt_and_no_bursts() {
     };
     let paths = [of("c.csv", 1), of("d.csv", 5)];
     assert_eq!(mixed(&paths[..1]), None);
-    let words = "39 intervals begin before the end of the one before, and 39 of the same time have other bytes: what they count is added up";
+    let words = "39 intervals begin before the end of the one before, and 39 of the same time have other bytes: what they carry is added up";
     assert_eq!(mixed(&paths), Some(words.into()));
+    // Their drops may be the same ones.
+    let rows = |name: &str| {
+        let rows: String = (0..40_u64).map(|i| format!("{},e1,0,{i}\n", i * 10)).collect();
+        folder.file(name, format!("time_ms,port,tx_bytes,drops\n{rows}"))
+    };
+    let paths = serde_json::to_string(&[rows("e.csv"), rows("f.csv")]).unwrap();
+    let columns = "time=time_ms,port=port,bytes=tx_bytes:total,drops=drops:total";
+    let options = format!(r#"{{"paths": {paths}, "rate": "1Gbps", "by": "rate", "columns": "{columns}"}}"#);
+    let port = analyze(&Options::from_json(&options).unwrap(), &mut Never).unwrap().ports.remove(0);
+    assert_eq!((port.dropped, port.dropped_at_least, port.bursts[0].dropped_packets), (None, false, None));
 }
 
 /// Intervals of a length that is given, while polls are early or late by part of it.

@@ -264,7 +264,7 @@ fn what_is_trimmed_is_sent_again_without_a_timeout() {
     assert_eq!(timeouts(world), 0);
 }
 
-/// What a full port refuses goes to the only other switch, which sends it back: it goes round until there is room, and nothing is lost.
+/// A packet that a full port refuses goes to the only other switch, which sends it back: round until there is room, and nothing is lost.
 #[test]
 fn what_finds_no_room_goes_round() {
     for mechanism in ["dibs", "vertigo"] {

@@ -6,8 +6,8 @@ use crate::bursts::Histogram;
 use crate::checks::{Finding, Level};
 use crate::display::{count, percent, rate as rate_of, size, span};
 use crate::{
-    Burst, CountedBurst, CountedPort, Culprit, Detect, DetectReport, Fates, FlowLookup, Histograms, Nothing, PortReport,
-    RateFrom, Settings, Steady, UnknownTime,
+    Burst, CountedBurst, CountedPort, Culprit, Detect, DetectReport, FlowLookup, Histograms, Nothing, PortReport, RateFrom,
+    Settings, Steady, UnknownTime,
 };
 use fanin_units::{BitRate, Bytes, BPS};
 use std::collections::BTreeMap;
@@ -243,12 +243,8 @@ impl CounterReport {
         (self.port.unknown_of(State::Contradicting).1, c.over_buffer.count + c.over_watermark.count)
     }
 
-    /// True if counts fall, or intervals overlap, so often that several sources are mixed under one name: what was counted is of none of them.
+    /// True if counts fall so often that several sources are mixed under one name: what was counted is of none of them.
     pub fn is_mixed(&self) -> bool {
-        self.falls_often() || are_mixed(self.port.mixed().1 .0, self.port.counted.intervals)
-    }
-
-    fn falls_often(&self) -> bool {
         are_mixed(self.port.unknown_of(State::Reset).1, self.port.counted.intervals)
     }
 
@@ -303,7 +299,7 @@ impl CounterReport {
         let nothing = if self.found == 0 { self.nothing(&unknown, if c.known > 0 { c.peak } else { peak }) } else { None };
         let mut bursts: Vec<Burst> = std::mem::take(&mut self.kept).into_values().collect();
         bursts.sort_by_key(|burst| burst.index);
-        let mut report = PortReport {
+        let report = PortReport {
             records: c.intervals,
             first_ps: c.first.map(|first| first.ps()),
             last_ps: c.first.map(|_| c.last.ps()),
@@ -315,8 +311,8 @@ impl CounterReport {
             detect: self.detect(),
             peak_bytes: peak.map(|(peak, _)| peak),
             peak_ps: peak.map(|(_, time)| time),
-            dropped: c.dropped,
-            dropped_at_least: c.dropped_at_least,
+            dropped: c.dropped.filter(|_| !mixed),
+            dropped_at_least: c.dropped_at_least && !mixed,
             marked: c.marked.filter(|_| !mixed),
             jumps: 0,
             missing_bytes: 0,
@@ -344,9 +340,6 @@ impl CounterReport {
             bursts,
             port: self.name,
         };
-        if mixed {
-            report.telling(Fates { drops: false, marks: false });
-        }
         (report, findings)
     }
 
@@ -573,7 +566,7 @@ impl CounterReport {
             ),
             "what was counted there is unknown: name the width that it has (--columns bytes=COLUMN:total(32)); a switch may fill 32 bits under a name for 64",
         );
-        let resets = if self.falls_often() { self.port.unknown_of(State::Reset).1 } else { 0 };
+        let resets = if self.is_mixed() { self.port.unknown_of(State::Reset).1 } else { 0 };
         let (twice, (overlaps, others)) = self.port.mixed();
         let parts = [
             (resets, falling(resets, c.intervals)),
@@ -581,7 +574,7 @@ impl CounterReport {
             (
                 overlaps,
                 format!(
-                    "{} before the end of the one before, and {others} of the same time {} other bytes: what they carry is added up",
+                    "{} before the end of the one before, and {others} of the same time {} other bytes: what they count is added up",
                     if overlaps == 1 { "1 interval begins".into() } else { format!("{overlaps} intervals begin") },
                     if others == 1 { "has" } else { "have" }
                 ),

@@ -402,18 +402,8 @@ fn two_sources_under_one_name_are_a_doubt_and_no_bursts() {
     };
     let paths = [of("c.csv", 1), of("d.csv", 5)];
     assert_eq!(mixed(&paths[..1]), None);
-    let words = "39 intervals begin before the end of the one before, and 39 of the same time have other bytes: what they carry is added up";
+    let words = "39 intervals begin before the end of the one before, and 39 of the same time have other bytes: what they count is added up";
     assert_eq!(mixed(&paths), Some(words.into()));
-    // Their drops may be the same ones.
-    let rows = |name: &str| {
-        let rows: String = (0..40_u64).map(|i| format!("{},e1,0,{i}\n", i * 10)).collect();
-        folder.file(name, format!("time_ms,port,tx_bytes,drops\n{rows}"))
-    };
-    let paths = serde_json::to_string(&[rows("e.csv"), rows("f.csv")]).unwrap();
-    let columns = "time=time_ms,port=port,bytes=tx_bytes:total,drops=drops:total";
-    let options = format!(r#"{{"paths": {paths}, "rate": "1Gbps", "by": "rate", "columns": "{columns}"}}"#);
-    let port = analyze(&Options::from_json(&options).unwrap(), &mut Never).unwrap().ports.remove(0);
-    assert_eq!((port.dropped, port.dropped_at_least, port.bursts[0].dropped_packets), (None, false, None));
 }
 
 /// Intervals of a length that is given, while polls are early or late by part of it.

@@ -376,8 +376,7 @@ class Hub:
     def contradictions(self, source: str) -> list[str]:
         """Return what a source's counters contradict, in words."""
         found = self.reports.get(source, {}).get("contradictions", ())
-        place = {source: source}
-        return [f"{place.get(port) or self.name(source, port)}: {words}; {hint}" for _, port, words, hint in found]
+        return [f"{source if port == source else self.name(source, port)}: {words}; {hint}" for _, port, words, hint in found]
 
     def _port_row(self, port: Port) -> dict[str, Any]:
         report = port.report

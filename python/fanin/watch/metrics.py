@@ -26,7 +26,7 @@ _COUNTERS: Final = {
         1.0,
     ),
     "marked": ("fanin_port_marked_packets", "Packets that were marked (ECN) at a port; absent where the records do not say", 1.0),
-    "bursts": ("fanin_port_bursts", "Bursts that have ended at a port; absent while nothing is known of it", 1.0),
+    "bursts": ("fanin_port_bursts", "Bursts that have ended at a port", 1.0),
     "burst_ps": ("fanin_port_burst_seconds", "Time in bursts that have ended at a port", 1e-12),
     "far": (
         "fanin_port_far_records",
@@ -110,8 +110,7 @@ class _State(Collector):
         for key, (name, about, scale) in _COUNTERS.items():
             family = CounterMetricFamily(name, about, labels=_OF_PORT)
             for port in ports:
-                none_known = key in ("bursts", "burst_ps") and hub.bursts_of(port.report) == "unknown" and not port.report["known"]
-                if (value := port.report.get(key)) is not None and not none_known:
+                if (value := port.report.get(key)) is not None:
                     value = port.never_less(key, value) if key == "gaps" else value
                     family.add_metric([port.source, port.name], value * scale)
             families.append(family)

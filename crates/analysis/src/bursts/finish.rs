@@ -68,6 +68,7 @@ impl PortAnalyzer {
     pub fn interrupt(&mut self) {
         self.end_of_trace();
         self.state = State::Outside;
+        self.between.is_hole = true;
         self.begun = false;
         self.end = None;
         self.by_rate = ByRate::new(&self.settings);

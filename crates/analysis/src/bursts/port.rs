@@ -142,7 +142,7 @@ pub struct PortAnalyzer {
     idle: u64,
     /// Usual step between looks at the queue.
     pub(crate) patience: Patience,
-    between: Between,
+    pub(super) between: Between,
     pub(crate) last_in: LastIn,
     from: u64,
     pub(crate) merge: u64,
@@ -339,7 +339,6 @@ impl PortAnalyzer {
     fn hole(&mut self, now: u64) {
         self.totals.holes += 1;
         self.totals.hole_ps += now - self.last.time.ps();
-        self.between.is_hole = true;
         self.interrupt();
     }
 

@@ -40,8 +40,6 @@ pub struct CounterBurst {
     pub sent: Option<u64>,
     pub arrived: Option<u64>,
     pub dropped: Option<u64>,
-    /// True if more may have been dropped.
-    pub dropped_at_least: bool,
     pub marked: Option<u64>,
     /// Load of the busiest interval [bit/s].
     pub busiest_bps: Option<f64>,
@@ -306,26 +304,21 @@ impl CounterPort {
 
     #[inline]
     fn take(&mut self, interval: &Interval, ended: &mut dyn FnMut(CounterBurst)) {
-        let last = self.counted.last;
-        let straddles = interval.start < last && interval.end >= last && self.straddles(interval);
-        if interval.end < last || interval.end < interval.start || straddles {
-            // It lies before what was told, as a clock that went back has it, or begins there: it is of no known time, and only what it
-            // counts is taken.
-            let from = if straddles { last } else { interval.end };
-            let unknown = Interval::unknown(from, interval.end, State::Contradicting);
+        if interval.end < self.counted.last || interval.end < interval.start {
+            // It lies before what was told, as a clock that went back has it: it is of no known time, and only what it counts is taken.
+            let instant = Interval::unknown(interval.end, interval.end, State::Contradicting);
             let c = &mut self.counted;
             c.intervals += 1;
-            c.last = if straddles { interval.end } else { last };
-            let back = last.ps().saturating_sub(interval.end.ps());
+            let back = c.last.ps().saturating_sub(interval.end.ps());
             let rare = self.rare.get_or_insert_default();
-            (rare.back, rare.is_back) = ((rare.back.0 + 1, rare.back.1.max(back)), unknown.length() == 0);
+            (rare.back, rare.is_back) = ((rare.back.0 + 1, rare.back.1.max(back)), true);
             rare.is_uncounted = interval.dropped.is_none() && interval.state == State::Contradicting;
             if interval.end >= self.from {
                 sum(&mut c.dropped, interval.dropped);
                 c.dropped_at_least |= interval.dropped_at_least;
                 sum(&mut c.marked, interval.marked);
             }
-            return self.unknown(&unknown, State::Contradicting, ended);
+            return self.unknown(&instant, State::Contradicting, ended);
         }
         // Looks at one time, such as drops and depths of single packets, lie within intervals.
         if interval.start < interval.end {
@@ -420,13 +413,6 @@ impl CounterPort {
         self.cut = false;
     }
 
-    /// True for an interval behind a clock that went back that begins well before the end of what was told.
-    #[cold]
-    fn straddles(&self, interval: &Interval) -> bool {
-        let rounded = interval.length() / ROUNDED;
-        self.counted.last.since(interval.start).ps() > rounded && self.rare.as_ref().is_some_and(|rare| rare.is_back)
-    }
-
     /// Ends an open burst at the look before this one, where looks between the two are missing.
     fn misses_looks(&mut self, now: Time, ended: &mut dyn FnMut(CounterBurst)) {
         let rare = self.rare.get_or_insert_default();
@@ -479,7 +465,6 @@ impl CounterPort {
         sum(&mut burst.sent, interval.sent);
         sum(&mut burst.arrived, interval.arrived);
         sum(&mut burst.dropped, interval.dropped);
-        burst.dropped_at_least |= interval.dropped_at_least;
         sum(&mut burst.marked, interval.marked);
         burst.intervals = burst.intervals.saturating_add(1);
         burst.within = burst.within.max(interval.length());

@@ -6,8 +6,8 @@ use crate::bursts::Histogram;
 use crate::checks::{Finding, Level};
 use crate::display::{count, percent, rate as rate_of, size, span};
 use crate::{
-    Burst, CountedBurst, CountedPort, Culprit, Detect, DetectReport, FlowLookup, Histograms, Nothing, PortReport, RateFrom,
-    Settings, Steady, UnknownTime,
+    Burst, CountedBurst, CountedPort, Culprit, Detect, DetectReport, Fates, FlowLookup, Histograms, Nothing, PortReport,
+    RateFrom, Settings, Steady, UnknownTime,
 };
 use fanin_units::{BitRate, Bytes, BPS};
 use std::collections::BTreeMap;
@@ -160,7 +160,7 @@ impl CounterReport {
             records: u64::from(burst.intervals),
             arrived_bytes: burst.arrived,
             dropped_packets: burst.dropped,
-            dropped_at_least: burst.dropped_at_least && burst.dropped.is_some(),
+            dropped_at_least: false,
             dropped_bytes: None,
             marked_packets: burst.marked,
             busiest_bps: burst.busiest_bps,
@@ -299,7 +299,7 @@ impl CounterReport {
         let nothing = if self.found == 0 { self.nothing(&unknown, if c.known > 0 { c.peak } else { peak }) } else { None };
         let mut bursts: Vec<Burst> = std::mem::take(&mut self.kept).into_values().collect();
         bursts.sort_by_key(|burst| burst.index);
-        let report = PortReport {
+        let mut report = PortReport {
             records: c.intervals,
             first_ps: c.first.map(|first| first.ps()),
             last_ps: c.first.map(|_| c.last.ps()),
@@ -311,8 +311,8 @@ impl CounterReport {
             detect: self.detect(),
             peak_bytes: peak.map(|(peak, _)| peak),
             peak_ps: peak.map(|(_, time)| time),
-            dropped: c.dropped.filter(|_| !mixed),
-            dropped_at_least: c.dropped_at_least && !mixed,
+            dropped: c.dropped,
+            dropped_at_least: c.dropped_at_least,
             marked: c.marked.filter(|_| !mixed),
             jumps: 0,
             missing_bytes: 0,
@@ -340,6 +340,9 @@ impl CounterReport {
             bursts,
             port: self.name,
         };
+        if mixed {
+            report.telling(Fates { drops: false, marks: false });
+        }
         (report, findings)
     }
 

@@ -30,11 +30,6 @@ impl Running {
         self.last.is_some()
     }
 
-    /// True if a value is none before the last one: the count has gone on, without a wrap.
-    pub fn goes_on(&self, value: u64) -> bool {
-        self.last.is_none_or(|last| value >= last)
-    }
-
     /// Takes the next value. `bits`: width of the counter, where it is known; `most`: what can have been counted since the value before,
     /// where the port's speed is known.
     ///

@@ -106,7 +106,7 @@ impl PortSink {
         self.packets.is_some() || self.counters.as_ref().is_some_and(|counters| counters.is_known())
     }
 
-    /// Contradictions up to now that later records cannot take back.
+    /// Contradictions up to now; once sources turn out to be mixed, drops that no burst explains are none.
     pub fn contradictions(&self) -> Vec<Finding> {
         let unseen = self.packets.as_ref().and_then(PortAnalyzer::unseen_drops).filter(|_| !self.mixed);
         let mut found: Vec<Finding> = unseen.into_iter().map(|unseen| unseen_drops(unseen, &self.name)).collect();

@@ -305,10 +305,29 @@ mod tests {
     #[test]
     fn a_state_of_two_is_what_comes_first_or_was_last() {
         let at = Time::from_ps;
-        let one = Status { next: at(3), now: at(1), reached: at(2), open_records: 4, busy: true, ..Status::default() };
-        let other = Status { next: at(2), now: at(5), reached: at(9), open_records: 3, stuck: true, ..Status::default() };
-        let both =
-            Status { next: at(2), now: at(5), reached: at(2), open_records: 7, busy: true, stuck: true, ..Status::default() };
+        let state = |[next, timer, sample, now, reached, last_gone, idle_timer, first_open]: [u64; 8],
+                     open_records,
+                     is: [bool; 6]| Status {
+            next: at(next),
+            timer: at(timer),
+            sample: at(sample),
+            now: at(now),
+            reached: at(reached),
+            last_gone: at(last_gone),
+            idle_timer: at(idle_timer),
+            open_records,
+            first_open: at(first_open),
+            starts: is[0],
+            active: is[1],
+            sinks: is[2],
+            busy: is[3],
+            stuck: is[4],
+            interrupted: is[5],
+        };
+        let one = state([3, 14, 5, 16, 7, 18, 19, 1], 4, [true, false, true, false, true, false]);
+        let other = state([13, 4, 15, 6, 17, 8, 9, 2], 3, [false, true, false, true, false, true]);
+        let both = state([3, 4, 5, 16, 7, 18, 19, 1], 7, [true; 6]);
+        assert_eq!(one.and(one), Status { open_records: 8, ..one });
         assert_eq!((one.and(other), other.and(one)), (both, both));
     }
 

@@ -152,17 +152,6 @@ impl Congestions {
             feed.interval(port, Interval { start: time, end: time, queue: Some(0), ..Interval::default() });
         }
     }
-
-    /// Ends the stream: what was dropped since the last entry of a congestion that goes on is told by none.
-    fn end(&mut self, feed: &mut Feed<'_>) {
-        for (port, (last, since)) in std::mem::take(&mut self.0) {
-            if since.is_some() {
-                let (start, end) = (last.time, last.time);
-                let queue = Some(last.queue);
-                feed.interval(port, Interval { start, end, queue, dropped_at_least: true, ..Interval::default() });
-            }
-        }
-    }
 }
 
 /// A number of 7 bits by byte at the front of bytes, and its length; none where it has not come whole.
@@ -283,7 +272,7 @@ impl Stream {
 }
 
 impl Decode for Stream {
-    fn decode(&mut self, bytes: &[u8], end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
+    fn decode(&mut self, bytes: &[u8], _end: bool, feed: &mut Feed<'_>) -> Result<usize, Problem> {
         let mut at = 0;
         let placed = |problem: Problem, messages: u64| problem.place(format!("message {}", messages + 1));
         while let Some((length, size)) = varint(&bytes[at..]).map_err(|problem| placed(problem, self.messages))? {
@@ -296,9 +285,6 @@ impl Decode for Stream {
             feed.pass(at + size + length as usize);
             self.message(message, feed).map_err(|problem| problem.place(format!("message {}", self.messages)))?;
             at += size + length as usize;
-        }
-        if end {
-            self.congestions.end(feed);
         }
         Ok(at)
     }
@@ -508,7 +494,6 @@ impl Decode for Table {
         let at = at?;
         if end {
             self.flush(feed);
-            self.congestions.end(feed);
         }
         Ok(at)
     }

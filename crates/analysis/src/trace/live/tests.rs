@@ -750,3 +750,27 @@ fn a_dense_stream_that_leaps_says_so_and_a_sparse_one_does_not() {
         assert_eq!((live.report()["leaps"].as_u64(), live.report()["ports"][1]["far"].as_u64()), (Some(leaps), Some(0)));
     }
 }
+
+#[test]
+fn drops_of_a_gap_are_of_no_burst() {
+    let look = |s: u64, queue: u64, drops: u64| {
+        format!("{s}\n[{{\"kind\":\"bfifo\",\"handle\":\"2:\",\"dev\":\"e\",\"drops\":{drops},\"backlog\":{queue}}}]\n")
+    };
+    // The look behind the gap sees a burst, or none: what was dropped meanwhile is of neither.
+    for queue in [0, 60_000] {
+        let mut live = Live::new(
+            "stream",
+            &options("stream", json!({})),
+            Watching { gap: Some(Span::from_us(5_000_000)), ..Watching::default() },
+        );
+        let looks = [(8, 0, 0), (9, 0, 0), (10, 60_000, 0), (60, queue, 7), (61, 0, 7)];
+        live.push(looks.map(|(s, queue, drops)| look(s, queue, drops)).concat().as_bytes()).unwrap();
+        live.end().unwrap();
+        let of_bursts: Vec<Value> =
+            bursts(&take(&mut live)).into_iter().map(|(_, burst)| burst["dropped_packets"].clone()).collect();
+        assert!(of_bursts.iter().all(|drops| *drops == 0), "{queue}: {of_bursts:?}");
+        let report = live.report();
+        let codes: Vec<&Value> = report["contradictions"].as_array().unwrap().iter().map(|found| &found[0]).collect();
+        assert_eq!((&report["ports"][0]["dropped"], codes), (&json!(7), vec![&json!("drops_unseen")]), "{queue}");
+    }
+}

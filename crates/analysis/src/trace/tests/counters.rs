@@ -329,30 +329,6 @@ fn a_queue_that_is_not_seen_for_a_day_is_no_burst_of_a_day() {
 }
 
 #[test]
-fn counts_go_on_where_a_clock_was_set_back_for_good() {
-    let folder = Folder::new();
-    let row = |i: u64| format!("{},e,{},{}\n", if i < 300 { i } else { i - 200 }, i * 1_000, i / 7);
-    let of = |rows: std::ops::Range<u64>| -> TraceReport {
-        let text = format!("t,p,b,d\n{}", rows.map(row).collect::<String>());
-        let options = r#"{"rate": "1Gbps", "columns": "time=t:s,port=p,bytes=b:total,drops=d:total"}"#;
-        report(&folder.file("back.csv", text), options).unwrap()
-    };
-    let codes = |told: &TraceReport| told.plausibility.findings.iter().map(|found| found.code).collect::<Vec<_>>();
-    let told = of(0..302);
-    assert_eq!((told.ports[0].dropped, told.ports[0].dropped_at_least), (Some(42), true), "two looks are no clock");
-    for (last, bursts) in [(310, 42), (400, 42), (500, 42), (520, 45)] {
-        let told = of(0..last);
-        let port = &told.ports[0];
-        assert_eq!(
-            (port.dropped, port.dropped_at_least, codes(&told)),
-            (Some((last - 1) / 7), false, vec!["clock_back"]),
-            "{last}"
-        );
-        assert_eq!(port.bursts_found, bursts, "drops are a burst in time that was not told before");
-    }
-}
-
-#[test]
 fn a_count_of_64_bits_that_wraps_at_32_is_told() {
     let folder = Folder::new();
     let of = |name: &str, step: u64| {

@@ -246,7 +246,8 @@ def test_datagrams_in_a_tunnel_are_told_apart_and_no_law_is_stated_of_them(tmp_p
     assert pair is not None
     assert (pair["dropped"], pair["only_behind"]) == (counters["drops"], 0)
     assert counters["drops"] > 20
-    assert BUFFER - 2 * 1300 < port["peak_bytes"] <= BUFFER
+    # A packet between the queue and the tap behind it waits by its stamps: one more than fits, where the core was away.
+    assert BUFFER - 2 * 1300 < port["peak_bytes"] <= BUFFER + 1300
     assert [finding for finding in found.plausibility["findings"] if finding["code"] == "indistinct"] == []
     assert any("in VXLAN" in note for note in pair["notes"])
     # Questions for addresses are in the tunnel too, and have no flow inside.

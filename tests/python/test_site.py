@@ -199,7 +199,11 @@ def finished(browser: webdriver.Chrome, variants: int = 1) -> dict[str, list[str
     )
     idle = "return document.querySelector('.pg-run') && !document.querySelector('.pg-run').disabled"
     WebDriverWait(browser, 60).until(
-        lambda driver: driver.execute_script(idle) and any(len(cells) > variants for cells in driver.execute_script(rows))
+        # Other rows have a cell for a variant that has not run.
+        lambda driver: (
+            driver.execute_script(idle)
+            and any(cells[0] == "fingerprint" and len(cells) > variants for cells in driver.execute_script(rows))
+        )
     )
     return {cells[0]: cells[1:] for cells in script(browser, rows)}
 

@@ -125,7 +125,9 @@ def test_two_captures_of_the_running_kernel_agree_with_its_own_counters(tmp_path
     assert (pair["matched"], pair["only_behind"]) == (counts[1], 0)
     assert counts[0] == pair["matched"] + pair["dropped"] + sum(pair["left_out"].values())
     assert port["dropped"] == counters["drops"] > 0
-    assert BUFFER - 2 * 1514 < port["peak_bytes"] <= BUFFER
+    # A packet is stamped before it is enqueued. Where one departs in between it fits, though by the stamps it is one too many; that
+    # happens on one core as well, as the kernel sends what is due before it takes what has come.
+    assert BUFFER - 1514 < port["peak_bytes"] <= BUFFER + 1514
     # HTB is late where another process holds the CPU, and does not make up for it.
     assert 0.7e8 < pair["busy_bps"] < 1.02e8
     # One clock has no drift. In about half of the time all packets wait, more or less as HTB runs: then a drift could not be seen.
@@ -246,8 +248,8 @@ def test_datagrams_in_a_tunnel_are_told_apart_and_no_law_is_stated_of_them(tmp_p
     assert pair is not None
     assert (pair["dropped"], pair["only_behind"]) == (counters["drops"], 0)
     assert counters["drops"] > 20
-    # A packet between the queue and the tap behind it waits by its stamps: one more than fits, where the core was away.
-    assert BUFFER - 2 * 1300 < port["peak_bytes"] <= BUFFER + 1300
+    # As many as fit, or one more: see above.
+    assert port["peak_bytes"] in (46 * 1292, 47 * 1292)
     assert [finding for finding in found.plausibility["findings"] if finding["code"] == "indistinct"] == []
     assert any("in VXLAN" in note for note in pair["notes"])
     # Questions for addresses are in the tunnel too, and have no flow inside.

@@ -36,6 +36,7 @@ from watching import HEADER, free_port, once, rows, running, written
 
 ROOT = Path(__file__).parents[2]
 BURST = 31
+WATCH = [sys.executable, "-c", "from fanin.cli import app; app()", "watch"]
 
 
 def number(field: int, value: int) -> bytes:
@@ -554,8 +555,7 @@ class TestStreams:
 
 class TestCommand:
     def run(self, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", *arguments]
-        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run([*WATCH, *arguments], input=text, capture_output=True, text=True, timeout=120, check=False)
 
     def test_standard_input_to_its_end(self) -> None:
         done = self.run("-", "--once", "--no-page", "--rate", "10Gbps", "--above", "20KB", "--json", text=HEADER + rows(3))
@@ -563,31 +563,20 @@ class TestCommand:
         found = [json.loads(line) for line in done.stdout.splitlines()]
         assert [(one["port"], one["burst"]["peak_bytes"]) for one in found] == [("eth0", 43_500), ("eth1", 43_500)] * 3
 
-    def test_bursts_are_unknown_where_drops_came_in_unknown_time(self, tmp_path: Path) -> None:
-        looks = "".join(f"{second + (60 if second > 5 else 0)},e,{second * 10**6},{7 * (second > 5)}\n" for second in range(12))
-        file = written(tmp_path / "a.csv", "t,p,b,d\n" + looks)
-        columns = "time=t:s,port=p,bytes=b:total,drops=d:total"
-        ended = CliRunner().invoke(
-            app, ["watch", str(file), "--once", "--no-page", "--rate", "1Gbps", "--columns", columns], env={"COLUMNS": "150"}
-        )
-        assert ended.exit_code == 0, ended.output
-        (row,) = (line.split() for line in ended.output.splitlines() if line.strip().startswith("e "))
-        assert row[:6] == ["e", "11", "–", "unknown", "–", "7"], ended.output
-
-    def test_bursts_are_unknown_where_all_time_is(self, tmp_path: Path) -> None:
-        looks = "".join(f"{second},e,{second * 10**9}\n" for second in range(12))
-        file = written(tmp_path / "a.csv", "t,p,b\n" + looks)
-        columns = "time=t:s,port=p,bytes=b:total"
-        ended = CliRunner().invoke(
-            app, ["watch", str(file), "--once", "--no-page", "--rate", "1Gbps", "--columns", columns], env={"COLUMNS": "150"}
-        )
-        assert ended.exit_code == 0, ended.output
-        (row,) = (line.split() for line in ended.output.splitlines() if line.strip().startswith("e "))
-        assert row[:5] == ["e", "11", "–", "unknown", "–"], ended.output
+    def test_bursts_are_unknown_where_their_time_is(self, tmp_path: Path) -> None:
+        # Drops in unknown time, and no known time at all.
+        dropped = "".join(f"{second + (60 if second > 5 else 0)},e,{second * 10**6},{7 * (second > 5)}\n" for second in range(12))
+        above_line = "".join(f"{second},e,{second * 10**9},\n" for second in range(12))
+        options = ["--once", "--no-page", "--rate", "1Gbps", "--columns", "time=t:s,port=p,bytes=b:total,drops=d:total"]
+        for looks, count in ((dropped, "7"), (above_line, "–")):
+            file = written(tmp_path / "a.csv", "t,p,b,d\n" + looks)
+            told = CliRunner().invoke(app, ["watch", str(file), *options], env={"COLUMNS": "150"}).output
+            (row,) = (line.split() for line in told.splitlines() if line.strip().startswith("e "))
+            assert row[:6] == ["e", "11", "–", "unknown", "–", count], told
 
     def test_ctrl_c_ends_it_with_a_summary(self, tmp_path: Path) -> None:
         file = written(tmp_path / "a.csv", HEADER + rows(3))
-        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", str(file), "--page", "0", "--above", "20KB"]
+        command = [*WATCH, str(file), "--page", "0", "--above", "20KB"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -600,8 +589,7 @@ class TestCommand:
 
     def test_one_that_is_killed_tells_nothing_twice(self, tmp_path: Path) -> None:
         file, state = written(tmp_path / "a.csv", HEADER + rows(20)), tmp_path / "state.json"
-        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", str(file), "--no-page", "--json"]
-        command += ["--above", "20KB", "--state", str(state)]
+        command = [*WATCH, str(file), "--no-page", "--json", "--above", "20KB", "--state", str(state)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             lines = [process.stdout.readline() for _ in range(40)]
@@ -611,10 +599,8 @@ class TestCommand:
             lines += process.stdout.read().splitlines()
         append(file, rows(30, first=220))
         again = subprocess.run([*command, "--once"], capture_output=True, text=True, timeout=120, check=True)
-        told = [
-            (one["port"], one["burst"]["start_ps"])
-            for one in map(json.loads, [*filter(str.strip, lines), *again.stdout.splitlines()])
-        ]
+        bursts = map(json.loads, [*filter(str.strip, lines), *again.stdout.splitlines()])
+        told = [(one["port"], one["burst"]["start_ps"]) for one in bursts]
         assert len(told) == len(set(told))
         assert 60 + 50 <= len(told) <= 500, "two ports, 250 bursts; those of one turn at most are lost"
 
@@ -668,7 +654,7 @@ class TestCommand:
         nobody = socket.socket()
         nobody.bind(("127.0.0.1", 0))  # and never listens: the port is nobody else's as long
         source = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
-        command = [sys.executable, "-c", "from fanin.cli import app; app()", "watch", source, "--no-page"]
+        command = [*WATCH, source, "--no-page"]
         with nobody, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             assert process.stderr.readline() == f"{source}: does not answer: Connection refused\n"

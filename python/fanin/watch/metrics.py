@@ -41,7 +41,7 @@ _COUNTERS: Final = {
 _BOUNDS: Final = {
     "dropped": (
         "fanin_port_dropped_is_lower_bound",
-        "1 where more may have been dropped at a port than is counted: a count began anew, rows came late …",
+        "1 where more may have been dropped at a port than is counted: a count began anew, or records came late or disagree",
         "dropped_at_least",
     ),
     "peak_bytes": (
@@ -87,7 +87,7 @@ class _State(Collector):
             "fanin_source_refused", "Files or connections of a source that could not be read", labels=["source"]
         )
         lasted = HistogramMetricFamily("fanin_burst_duration_seconds", "Durations of bursts", labels=["source"])
-        peaks = HistogramMetricFamily("fanin_burst_peak_bytes", "Largest queues of bursts", labels=["source"])
+        peaks = HistogramMetricFamily("fanin_burst_peak_bytes", "Largest queues of bursts, where known", labels=["source"])
         for source in hub.sources:
             name = [source.name]
             up.add_metric(name, float(source.state()[0] == "alive"))

@@ -15,9 +15,10 @@ mod steady;
 mod tests;
 
 pub use interval::{Interval, Reading, State};
+pub(crate) use port::sum;
 pub use port::{CounterBurst, CounterPort, Shown};
 pub use report::CounterReport;
-pub(crate) use report::{again, are_mixed, falling, mixed_sources, MIXED_SOURCES};
+pub(crate) use report::{again, are_mixed, falling, mixed_sources};
 pub use running::{Running, Step};
 pub(crate) use series::most_bytes;
 pub use series::{Look, Series, Value};

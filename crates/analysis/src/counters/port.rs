@@ -52,7 +52,8 @@ pub struct CounterBurst {
     pub shown: Shown,
 }
 
-fn sum(to: &mut Option<u64>, more: Option<u64>) {
+/// Adds a count that may be unknown: a sum of which nothing was told is unknown, too.
+pub(crate) fn sum(to: &mut Option<u64>, more: Option<u64>) {
     if let Some(more) = more {
         *to = Some(to.unwrap_or(0).saturating_add(more));
     }

@@ -625,13 +625,10 @@ impl CounterReport {
     }
 }
 
-/// Code of the finding that sources are mixed under the name of a port, of which then nobody knows what was dropped.
-pub(crate) const MIXED_SOURCES: &str = "mixed_sources";
-
 /// Finding that sources are mixed under one name, as counts or looks contradict one another.
 pub(crate) fn mixed_sources(place: &str, count: u64, words: String) -> Finding {
     Finding {
-        code: MIXED_SOURCES,
+        code: "mixed_sources",
         level: Level::Doubt,
         place: place.to_string(),
         count,

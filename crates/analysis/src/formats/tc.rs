@@ -440,6 +440,10 @@ impl TraceReader for Looks {
         self.documents.read as f64 / self.documents.size.max(1) as f64
     }
 
+    fn mixed(&self) -> Vec<u32> {
+        (0..).zip(&self.sent).filter(|(_, sent)| are_mixed(sent.falls, sent.steps)).map(|(port, _)| port).collect()
+    }
+
     fn findings(&self, context: &Context) -> Vec<Finding> {
         let file = self.documents.path.display().to_string();
         let mut findings: Vec<Finding> = Vec::new();
@@ -458,7 +462,7 @@ impl TraceReader for Looks {
             });
         }
         findings.extend(again(self.again, &file));
-        let mixed = self.sent.iter().filter(|sent| are_mixed(sent.falls, sent.steps));
+        let mixed = self.mixed().into_iter().map(|port| &self.sent[port as usize]);
         findings.extend(mixed.map(|sent| mixed_sources(&sent.name, sent.falls, falling(sent.falls, sent.steps))));
         let (back, farthest) = self.back;
         if back > 0 {
@@ -502,6 +506,7 @@ impl TraceReader for Looks {
         }
         let findings = self.findings(context);
         context.findings.extend(findings);
+        context.mixed.extend(self.mixed());
         context.notes.extend(self.documents.gauge.note(self.documents.packing, &file));
     }
 }

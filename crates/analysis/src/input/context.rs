@@ -8,7 +8,7 @@ use crate::input::problem::Problem;
 use crate::{FlowInfo, FlowLookup, Sender, NO_FLOW};
 use fanin_units::{BitRate, Span, Time};
 use fanin_wire::{Frame, Headers, LinkType, FCS};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -334,6 +334,8 @@ pub struct Context {
     pub rtt_given: bool,
     /// Findings that contradict the trace.
     pub findings: Vec<Finding>,
+    /// Ports under whose names several sources are mixed, as their readers found: what was dropped there is unknown.
+    pub mixed: BTreeSet<u32>,
     /// Hosts that sent to ports of captures.
     pub senders: Vec<(String, u64)>,
     /// Evidence of captures about frames that passed their ports.

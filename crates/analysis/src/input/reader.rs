@@ -36,6 +36,10 @@ pub trait TraceReader: Send {
     }
     /// Share of the file that has been read.
     fn progress(&self) -> f64;
+    /// Ports under whose names it has seen several sources mixed up to now; [`TraceReader::finish`] adds them to the context.
+    fn mixed(&self) -> Vec<u32> {
+        Vec::new()
+    }
     /// Findings up to now that are its own, and that [`TraceReader::finish`] adds to the context.
     fn findings(&self, _context: &Context) -> Vec<Finding> {
         Vec::new()

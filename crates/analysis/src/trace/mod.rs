@@ -37,7 +37,6 @@ pub use window::Records;
 
 use crate::checks::nothing_in;
 use crate::checks::records::PortChecks;
-use crate::counters::MIXED_SOURCES;
 use crate::formats::learn_flows;
 use crate::input::context::Context;
 use crate::input::facts::{Facts, Shape};
@@ -649,8 +648,7 @@ impl Run<'_, PortSink> {
         if !missing.is_empty() && !names.is_empty() {
             return Err(missing.into());
         }
-        let is_mixed = |port: &&String| context.findings.iter().any(|f| f.code == MIXED_SOURCES && f.place == **port);
-        let mixed: Vec<&String> = names.iter().filter(is_mixed).collect();
+        let mixed: Vec<&String> = context.mixed.iter().map(|port| &names[*port as usize]).collect();
         let mut findings = context.findings;
         findings.extend(sources.iter().flat_map(|source| source.facts().doubts.clone()));
         findings.extend(sources.iter().filter_map(|source| beyond_dates(&source.path().display().to_string(), source.facts())));

@@ -27,7 +27,7 @@ use self::port::{Away, LivePort};
 use super::counted::PortSink;
 use super::estimate::Buffer;
 use super::{detection, By, Options, Source};
-use crate::counters::{Reading, MIXED_SOURCES};
+use crate::counters::Reading;
 use crate::formats::{feed, has_values, is_header, is_schema, tells, Tells};
 use crate::input::at::Shelf;
 use crate::input::context::{Context, Origin, Refused, SharedFlows, SECOND};
@@ -486,9 +486,8 @@ impl Live {
             let read = self.pipe.read().saturating_sub(self.added + reader.unread());
             self.safe = self.safe.max(self.base + read);
         }
-        for found in reader.findings(&self.context).into_iter().filter(|found| found.code == MIXED_SOURCES) {
-            let mut slots = self.context.ports.names().iter().zip(&mut self.ports);
-            if let Some((_, Slot::Watched(port))) = slots.find(|(name, _)| **name == found.place) {
+        for port in reader.mixed() {
+            if let Some(Slot::Watched(port)) = self.ports.get_mut(port as usize) {
                 port.analyzer.mix();
             }
         }

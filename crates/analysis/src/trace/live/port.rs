@@ -1,7 +1,7 @@
 //! One port of a stream: its analysis, its counts, and what is known of it by stretch of time.
 
 use crate::bursts::Patience;
-use crate::counters::{Interval, Reading, State};
+use crate::counters::{sum, Interval, Reading, State};
 use crate::input::context::SECOND;
 use crate::trace::counted::PortSink;
 use crate::trace::live::clock::{Clock, Told, SET_BACK};
@@ -15,14 +15,16 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PortCounts {
     pub records: u64,
-    /// Packets that were dropped by packets and looks at the queue, and by counters: of one port both tell the same drops.
-    pub dropped: u64,
-    pub dropped_counted: u64,
+    /// Packets that were dropped by packets and looks at the queue, and by counters: of one port both tell the same drops. Absent where none
+    /// of them was told.
+    pub dropped: Option<u64>,
+    pub dropped_counted: Option<u64>,
     /// True where more may have been dropped: a counter began anew.
     pub dropped_at_least: bool,
     /// True if several sources were mixed under the port's name: what was dropped is unknown.
     pub mixed: bool,
-    pub marked: u64,
+    /// Packets that were marked; absent as drops are.
+    pub marked: Option<u64>,
     /// Largest queue; absent where no record has one.
     pub peak_bytes: Option<u64>,
     /// True where the largest queue is one that a counter happened to see: a lower bound.
@@ -57,9 +59,9 @@ pub struct Cell {
 }
 
 impl PortCounts {
-    /// Packets that were dropped, and true if there may be more.
-    pub fn drops(&self) -> (u64, bool) {
-        let both = self.dropped > 0 && self.dropped_counted > 0;
+    /// Packets that were dropped, if that was told, and true if there may be more.
+    pub fn drops(&self) -> (Option<u64>, bool) {
+        let both = self.dropped > Some(0) && self.dropped_counted > Some(0);
         // Of what is late nothing counts: it may be a repetition.
         (self.dropped.max(self.dropped_counted), self.dropped_at_least || both || self.late > 0)
     }
@@ -323,9 +325,9 @@ impl LivePort {
         self.come_to(now);
         let (lost, marked) = (u64::from(record.loses()), u64::from(record.flags & MARKED != 0));
         self.counts.records += 1;
-        self.counts.dropped += lost;
+        sum(&mut self.counts.dropped, Some(lost));
         self.counts.dropped_at_least |= record.flags & ANEW != 0;
-        self.counts.marked += marked;
+        sum(&mut self.counts.marked, Some(marked));
         self.cell.records += 1;
         self.cell.bytes += u64::from(record.frame);
         self.cell.dropped += lost;
@@ -358,8 +360,11 @@ impl LivePort {
     /// Notes that nothing is known of a stretch of time.
     #[cold]
     fn miss(&mut self, gap: Gap) {
-        self.counts.gaps += 1;
-        self.counts.gap_ps = self.counts.gap_ps.saturating_add(gap.to - gap.from);
+        // Where a count began anew no sample is missing.
+        if gap.why == GAP {
+            self.counts.gaps += 1;
+            self.counts.gap_ps = self.counts.gap_ps.saturating_add(gap.to - gap.from);
+        }
         let goes_on = |last: &&mut Gap| last.to == gap.from && last.why == gap.why;
         if let Some(last) = self.gaps.last_mut().filter(goes_on) {
             last.to = gap.to;
@@ -443,10 +448,9 @@ impl LivePort {
         }
         self.come_to(now);
         self.counts.records += 1;
-        let (lost, marked) = (interval.dropped.unwrap_or(0), interval.marked.unwrap_or(0));
-        self.counts.dropped_counted = self.counts.dropped_counted.saturating_add(lost);
+        sum(&mut self.counts.dropped_counted, interval.dropped);
         self.counts.dropped_at_least |= interval.dropped_at_least;
-        self.counts.marked = self.counts.marked.saturating_add(marked);
+        sum(&mut self.counts.marked, interval.marked);
         if interval.state != State::Known {
             self.queue = None;
             let (from, to) = (interval.start.ps(), interval.end.ps().max(interval.start.ps()));
@@ -456,7 +460,7 @@ impl LivePort {
         self.queue = interval.queue;
         self.cell.records += 1;
         self.cell.bytes = self.cell.bytes.saturating_add(interval.sent.max(interval.arrived).unwrap_or(0));
-        self.cell.dropped = self.cell.dropped.saturating_add(lost);
+        self.cell.dropped = self.cell.dropped.saturating_add(interval.dropped.unwrap_or(0));
         if interval.watermark.max(interval.queue) > self.counts.peak_bytes.max(self.cell.queue) {
             self.counts.peak_at_least = interval.watermark.is_none();
         }

@@ -34,15 +34,15 @@ impl Live {
             };
             let counts = counts.with(lost);
             let open = now.and_then(|port| port.analyzer.open_burst());
-            let drops = fates.drops && !counts.mixed;
             let (dropped, at_least) = counts.drops();
+            let dropped = dropped.filter(|_| fates.drops && !counts.mixed);
             Some(json!({
                 "port": name,
                 "retired": now.is_none(),
                 "records": counts.records,
-                "dropped": drops.then_some(dropped),
-                "dropped_at_least": drops && at_least,
-                "marked": (fates.marks || counts.marked > 0).then_some(counts.marked),
+                "dropped": dropped,
+                "dropped_at_least": dropped.is_some() && at_least,
+                "marked": counts.marked.filter(|marked| fates.marks || *marked > 0),
                 "peak_bytes": counts.peak_bytes,
                 "peak_at_least": counts.peak_at_least,
                 "late": counts.late,

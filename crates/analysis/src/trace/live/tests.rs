@@ -730,6 +730,21 @@ fn a_port_of_which_nothing_was_known_yet_says_so() {
 }
 
 #[test]
+fn what_no_counter_told_is_unknown_and_no_zero() {
+    let mut live = live(json!({ "columns": "time=t:s,port=p,bytes=b:total,drops=d:total,marks=m:total", "rate": "1Gbps", "above": null }));
+    let told = |live: &Live| {
+        let port = &live.report()["ports"][0];
+        (port["dropped"].clone(), port["marked"].clone())
+    };
+    live.push(b"t,p,b,d,m\n0,e,0,,\n1,e,8,,\n2,e,16,,\n").unwrap();
+    live.settle().unwrap();
+    assert_eq!(told(&live), (Value::Null, Value::Null));
+    live.push(b"3,e,24,5,0\n4,e,32,5,0\n5,e,40,7,0\n").unwrap();
+    live.end().unwrap();
+    assert_eq!(told(&live), (json!(2), json!(0)));
+}
+
+#[test]
 fn drops_of_rows_that_come_late_are_a_lower_bound() {
     for (row, at_least) in [("4,e,0,0\n", false), ("2,e,0,1\n", true)] {
         let mut live = live(json!({ "columns": "time=t:ms,port=p,queue=q:B,dropped=d" }));

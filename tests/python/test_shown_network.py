@@ -255,7 +255,7 @@ def test_threads_are_named_where_they_are_expected_to_pay() -> None:
     assert f"on one core, {gains[1]['times']:.1f} times as fast on 4 (an estimate; --threads, docs/parallel.md)." in demo.text
     one_switch = overview(incast())
     assert one_switch.facts["threads"] == []
-    whole = "one switch, or links without delay: nothing to divide"
+    whole = "one switch has all hosts: nothing to divide"
     assert one_switch.text.endswith(f"of simulation on one core (no more threads: {whole}).")
     outside = {"kind": "external", "socket": "/tmp/none.sock"}
     for key, value, why in (

@@ -256,7 +256,7 @@ fn links_without_delay_are_not_cut() {
     let scenario = Scenario::from_toml(text, Path::new(".")).expect("valid");
     assert_eq!(apart(&scenario).parts, 1);
     let why = divided(&scenario, &apart(&scenario), Order::Threads(2)).expect_err("nothing to divide");
-    assert_eq!(why.0, "one switch, or links without delay: nothing to divide");
+    assert_eq!(why.0, "links between switches have no delay: nothing to divide");
 }
 
 #[test]

@@ -731,7 +731,8 @@ fn a_port_of_which_nothing_was_known_yet_says_so() {
 
 #[test]
 fn what_no_counter_told_is_unknown_and_no_zero() {
-    let mut live = live(json!({ "columns": "time=t:s,port=p,bytes=b:total,drops=d:total,marks=m:total", "rate": "1Gbps", "above": null }));
+    let mut live =
+        live(json!({ "columns": "time=t:s,port=p,bytes=b:total,drops=d:total,marks=m:total", "rate": "1Gbps", "above": null }));
     let told = |live: &Live| {
         let port = &live.report()["ports"][0];
         (port["dropped"].clone(), port["marked"].clone())

@@ -102,6 +102,11 @@ fn switch(topology: &Topology, s: usize) -> NodeId {
     NodeId((topology.hosts.len() + s) as u32)
 }
 
+/// Number of switches that hosts are connected to.
+pub fn switches_with_hosts(topology: &Topology) -> usize {
+    (0..topology.switch_count()).filter(|s| hosts_of(topology, *s).next().is_some()).count()
+}
+
 fn hosts_of(topology: &Topology, s: usize) -> impl Iterator<Item = usize> + '_ {
     let links = topology.out_links(switch(topology, s)).iter();
     links.filter_map(|link| topology.host_id(topology.link(*link).to)).map(|host| host.index())

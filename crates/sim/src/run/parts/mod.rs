@@ -73,7 +73,7 @@ pub fn choose(scenario: &Scenario, cores: usize) -> Result<Chosen, RunError> {
         let division = Division::balanced(scenario, asked.min(cores));
         let parts = division.parts;
         let why = if cores > 1 && parts < 2 {
-            threads::stays_whole(&division).map(str::to_string)
+            threads::stays_whole(scenario, &division).map(str::to_string)
         } else if parts < asked.min(cores) {
             Some(format!("{asked} were asked for, and the network has {parts} parts"))
         } else {
@@ -100,7 +100,7 @@ pub fn choose(scenario: &Scenario, cores: usize) -> Result<Chosen, RunError> {
 pub fn one_thread(scenario: &Scenario, traffic: &Traffic) -> Option<&'static str> {
     threads::asks_for_one(scenario)
         .or_else(|| traffic.follows_the_order_of_completions().then_some(threads::ONE_BY_ONE))
-        .or_else(|| threads::stays_whole(&Division::balanced(scenario, 2)))
+        .or_else(|| threads::stays_whole(scenario, &Division::balanced(scenario, 2)))
 }
 
 /// Estimates a run with so much traffic on a number of threads.

@@ -1,7 +1,7 @@
 //! The parts of a run on threads, or one after the other.
 
 use super::barrier::{turn, Barrier, Breaks};
-use super::division::Division;
+use super::division::{switches_with_hosts, Division};
 use super::exchange::{Exchange, MOST_PARTS};
 use super::gate::Gate;
 use super::gather::gather;
@@ -54,7 +54,7 @@ pub fn run_parts(
     order: Order,
     observer: &mut dyn Observer,
 ) -> Result<Result<(World, bool), Undivided>, RunError> {
-    if let Some(why) = asks_for_one(scenario).or_else(|| stays_whole(division)) {
+    if let Some(why) = asks_for_one(scenario).or_else(|| stays_whole(scenario, division)) {
         return Ok(Err(Undivided(why.to_string())));
     }
     let exchange = Exchange::new(division.parts);
@@ -144,9 +144,12 @@ pub fn asks_for_one(scenario: &Scenario) -> Option<&'static str> {
 pub const ONE_BY_ONE: &str = "flows that are released one by one, in the order of completions at different hosts";
 
 /// Reason for a network that is not divided, if there is one.
-pub fn stays_whole(division: &Division) -> Option<&'static str> {
+pub fn stays_whole(scenario: &Scenario, division: &Division) -> Option<&'static str> {
     if division.parts < 2 {
-        Some("one switch, or links without delay: nothing to divide")
+        Some(match switches_with_hosts(scenario.topology()) {
+            ..2 => "one switch has all hosts: nothing to divide",
+            _ => "links between switches have no delay: nothing to divide",
+        })
     } else if division.parts > MOST_PARTS {
         Some("more parts than 64")
     } else {

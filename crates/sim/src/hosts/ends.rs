@@ -642,8 +642,12 @@ mod tests {
         assert_eq!((ends.first, ends.ended_in_front), (0, 4_096));
         let mut ends = Ends::default();
         let ids: Vec<[EndId; 2]> = (0..4_097).map(|_| insert(&mut ends, BOTH, false)).collect();
-        (0..4_097).for_each(|_| drop(insert(&mut ends, BOTH, false)));
-        ids.iter().for_each(|ids| drop(end(&mut ends, *ids)));
+        for _ in 0..4_097 {
+            insert(&mut ends, BOTH, false);
+        }
+        for ids in ids {
+            end(&mut ends, ids);
+        }
         assert_eq!((ends.first, ends.ended_in_front, ends.of_flow.len()), (0, 4_097, 8_194));
         assert_eq!((ends.open(), ends.active()), (4_097, 2 * 4_097));
     }

@@ -243,6 +243,50 @@ fn a_crossbar_serves_its_inputs_in_turn() {
     }
 }
 
+/// Two inputs send 20 frames each to one output, which takes five beside the one on the wire: the others wait in two virtual output queues, which
+/// are sampled with the largest that they were, and no other queue is.
+#[test]
+fn virtual_output_queues_are_sampled_with_their_peaks() {
+    let text = combined(3, "voq = \"150KB\", output = \"9KB\", speedup = 2.0", &(cbr(0, 2, 29_440) + &cbr(1, 2, 29_440)));
+    let kept = ended(&text.replace("sample = \"off\"", "sample = \"1ms\"")).into_kept().expect("tables");
+    assert!(kept.drops.is_empty());
+    let mut rows: Vec<_> =
+        kept.voqs.iter().map(|row| (row.input.as_ref().map(ToString::to_string), row.port.to_string())).collect();
+    rows.sort();
+    let of = |input: &str| (Some(format!("{input}->switch0")), "switch0->h2".to_string());
+    assert_eq!(rows, [of("h0"), of("h1")]);
+    assert!(kept.voqs.iter().all(|row| (row.queue_bytes, row.queue_packets, row.drops) == (0, 0, 0)));
+    // 40 have come when some 19 have left, one is on the wire and five stand at the output.
+    let most: u64 = kept.voqs.iter().map(|row| row.queue_max_bytes / 1_518).sum();
+    assert!((40_u64 - 20 - 5).abs_diff(most) <= 2, "{most}");
+}
+
+/// What is left of a trimmed packet goes before the data at each further port: it waits for the frame on the wire and for other headers alone.
+#[test]
+fn headers_overtake_data_at_further_ports() {
+    let sends: String = (0..3)
+        .map(|src| flow(src, 3, 60_000).replace("kind = \"flows\"", &format!("kind = \"flows\"\nname = \"f{src}\"")))
+        .collect();
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\nleft = 3\nright = 2\nhost_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+         bottleneck = {{ rate = \"10Gbps\", delay = \"1us\" }}\n[switch]\nbuffer = {{ kind = \"static\", per_port = \"20 packets\" }}\nmechanisms.trimming = {{}}\n\
+         [transport]\nkind = \"tcp\"\nhandshake = false\ninitial_window = 1000\ntrim_nack = true\n\
+         [telemetry]\nsample = \"off\"\nhosts = [\"f*\"]\n{sends}{}",
+        cbr(4, 3, 147_200)
+    );
+    let kept = ended(&text).into_kept().expect("tables");
+    let trimmed: Vec<u64> =
+        kept.segments.iter().filter(|row| row.trimmed && row.received_ps.is_some()).map(|row| row.packet).collect();
+    let (mut headers, mut data) = (Vec::new(), Vec::new());
+    for row in kept.hops.iter().filter(|row| row.port.to_string() == "right->h3") {
+        // A frame that is trimmed here is recorded as it came.
+        let of = if trimmed.contains(&row.packet) && row.left_ps - row.sent_ps < FULL / 2 { &mut headers } else { &mut data };
+        of.push(row.sent_ps - row.arrived_ps);
+    }
+    assert!(headers.len() > 30 && data.iter().any(|waited| *waited > 10 * FULL), "{} headers", headers.len());
+    assert!(headers.iter().all(|waited| *waited <= 3 * FULL), "{headers:?}");
+}
+
 /// Heads of a queue are dropped while it is longer than its limit: a queue that grows by two frames while one leaves loses one with each that
 /// leaves, and the rest when nothing comes any more.
 #[test]

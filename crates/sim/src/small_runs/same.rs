@@ -119,6 +119,7 @@ const RUNS: &[(&str, &str, &str, bool)] = &[
     (STAR, "buffer = { kind = \"static\", per_port = \"8 packets\" }\nmechanisms.pdn = {}", "tcp", false),
     (STAR, "architecture = { kind = \"combined\", voq = \"12KB\", output = \"8KB\", speedup = 1.3 }\nscheduling = { kind = \"strict\", classes = 2 }", "tcp", true),
     (STAR, "architecture = { kind = \"combined\", voq = \"150KB\", output = \"6KB\", speedup = 2.0 }\nmechanisms.pfc = { classes = [0], xoff = { kind = \"static\", bytes = \"15KB\" } }", "roce", false),
+    (STAR, "architecture = { kind = \"combined\", voq = \"150KB\", output = \"6KB\" }\nmechanisms.rcm = { q_eq = \"3KB\", sample = \"3KB\", max_frame = \"1600B\", window_min = \"4KB\", window_max = \"20KB\" }", "tcp", false),
     (SPINES, "routing = \"spray\"\nbuffer = { kind = \"static\", per_port = \"15 packets\" }", "reorder", false),
     (SPINES, "routing = { kind = \"flowlet\", gap = \"5us\" }\nbuffer = { kind = \"static\", per_port = \"15 packets\" }\nmechanisms.rimm = { alpha = \"8 packets\" }", "paced", false),
     (SPINES, "ttl = 60\nbuffer = { kind = \"static\", per_port = \"8 packets\" }\nmechanisms.dibs = {}", "tcp", false),

@@ -295,6 +295,9 @@ fn what_finds_no_room_goes_round() {
         // Twenty find no room, and each as often as it comes back to a full port.
         assert!((20..2_000).contains(&detours), "{mechanism}: {detours}");
         assert!(counted("back") > 0 && counted("back") <= detours, "{mechanism}");
+        // An idle port has room for a frame, whatever its queue holds.
+        let none = ended(&over_a_spine(&format!("ttl = 255\nmechanisms.{mechanism} = {{}}")).replace("60 packets", "0 packets"));
+        assert!(none.counter(mechanism, if mechanism == "dibs" { "detoured" } else { "deflected" }) > 0, "{mechanism}");
     }
 }
 

@@ -228,6 +228,9 @@ fn a_crossbar_serves_its_inputs_in_turn() {
     assert!(t.dropped.abs_diff(160 - 40 - 4 * 9 - 5) <= 4, "{}", t.dropped);
     let got: Vec<u64> = kept.flows.iter().map(|flow| flow.delivered_bytes / 1_472).collect();
     assert!(got.iter().max().expect("flows") - got.iter().min().expect("flows") <= 1, "{got:?}");
+    let inputs = kept.summary["input_ports"].as_array().expect("inputs");
+    assert_eq!(inputs.iter().filter_map(|input| input["drops"].as_u64()).sum::<u64>(), t.dropped);
+    assert!(inputs[..4].iter().all(|input| input["max_bytes"] == 9 * 1_518), "{inputs:?}");
     // What the samples say of virtual output queues: none held more than it may, each lost what it lost, and all are empty in the end.
     let drops: u64 = kept.voqs.iter().map(|row| u64::from(row.drops)).sum();
     assert_eq!(drops, t.dropped);

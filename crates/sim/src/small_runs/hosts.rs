@@ -167,7 +167,7 @@ fn a_pause_holds_up_its_class_until_it_ends() {
     }
 }
 
-/// What a pause has held goes first when it ends, in its order, before what became ready since; bursts end at a frame.
+/// Packets that a pause has held go first when it ends, in their order, before what became ready since; bursts end at a frame.
 #[test]
 fn what_a_pause_has_held_keeps_its_order() {
     let set = "[switch]\nbuffer = \"unlimited\"\nmechanisms.pfc = { memory = \"1MB\", classes = [0], xoff = { kind = \"static\", bytes = \"9KB\" } }\n\
@@ -462,7 +462,7 @@ fn a_host_puts_packets_in_order_within_its_time() {
     assert!(buffer["waited"].as_u64() > Some(0) && buffer["given_up"] == 0, "{buffer}");
 }
 
-/// What is lost for one reason is counted under it.
+/// Losses are counted under their reason.
 #[test]
 fn losses_have_their_reason() {
     let all = lost(ended(&star(

@@ -34,7 +34,7 @@ fn counted(all: &[(&str, u64)]) -> BTreeMap<String, u64> {
     all.iter().filter(|(_, n)| *n > 0).map(|(reason, n)| (reason.to_string(), *n)).collect()
 }
 
-/// What is on a link while that is down is lost, what reaches the switch while it knows is dropped, and all else arrives: thrice.
+/// Frames on a link while that is down are lost, what reaches the switch while it knows is dropped, and all else arrives: thrice.
 #[test]
 fn a_flap_loses_what_a_model_of_one_link_loses() {
     let (start, lasts, every, times, detect) = (100_001, 170_000_003, 310_000_007, 3, 30_000_011);
@@ -95,8 +95,8 @@ fn the_near_end_goes_round_at_once_and_others_when_tables_converge() {
     }
 }
 
-/// What waits for a link is dropped when the switch learns that it has failed, wherever it waits: in the queue, in queues of classes, in virtual
-/// output queues, held by a mechanism. Until then what leaves is lost, and nothing else is.
+/// Packets that wait for a link are dropped when the switch learns that it has failed, wherever they wait: in one queue, in queues of classes, or in
+/// virtual output queues. Until then what leaves is lost, and nothing else is.
 #[test]
 fn what_waits_for_a_dead_link_is_dropped() {
     let (start, detect) = (20_000_001, 10_000_000);

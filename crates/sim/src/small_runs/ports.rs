@@ -167,7 +167,7 @@ fn classes_leave_as_their_scheduler_says() {
     }
 }
 
-/// Where all ports of a switch share its buffer, each of two hot ones holds α/(1 + 2α) of it, and what one frees the other may take.
+/// A hot port of a switch whose ports share a buffer holds α/(1 + α) of it, each of two α/(1 + 2α), and what one frees the other may take.
 #[test]
 fn hot_ports_share_the_buffer_of_their_switch() {
     for (alpha, hot) in [(0.5, 1), (0.5, 2), (2.0, 1), (2.0, 2), (8.0, 2)] {
@@ -264,7 +264,7 @@ fn virtual_output_queues_are_sampled_with_their_peaks() {
     assert!((40_u64 - 20 - 5).abs_diff(most) <= 2, "{most}");
 }
 
-/// What is left of a trimmed packet goes before the data at each further port: it waits for the frame on the wire and for other headers alone.
+/// Headers of trimmed packets go before the data at each further port: they wait for the frame on the wire and for other headers alone.
 #[test]
 fn headers_overtake_data_at_further_ports() {
     let sends: String = (0..3)

@@ -38,19 +38,19 @@ fn text((topology, switch, hosts, classes): (&str, &str, &str, bool)) -> String 
     )
 }
 
-/// What is recorded: nothing; what can be in parts of a network; and all.
+/// Telemetry that is off; all that parts of a network can record; and all.
 const NOTHING: &str = "sample = \"off\"\ndrops = false";
 const TABLES: &str = "sample = \"7us\"\nqueues = [\"*\"]\ncapture = { hosts = [\"h1\", \"h4\"] }";
 const ALL: &str =
     "sample = \"7us\"\nqueues = [\"*\"]\nhosts = [\"*\"]\nmessages = [\"*\"]\ncapture = { hosts = [\"h1\", \"h4\"] }";
 
-/// The same with ports simulated so, and this recorded.
+/// A scenario with ports simulated so, and this recorded.
 fn with(text: &str, ports: &str, telemetry: &str) -> Scenario {
     let text = format!("{text}[engine]\nports = \"{ports}\"\n[telemetry]\n{telemetry}\n");
     Scenario::from_toml(&text, Path::new(".")).unwrap_or_else(|problems| panic!("{problems:?}\n{text}"))
 }
 
-/// What does not depend on what is recorded.
+/// Results that do not depend on what is recorded.
 type Outcome = (u64, Totals, Time);
 
 fn outcome(world: &World) -> Outcome {

@@ -98,3 +98,40 @@ impl Fib {
         (self.entries.len() + self.groups.len() + self.host_port.len()) * 4 + self.attachment_of.len() * 2
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two switches with two hosts each at links 10 to 13, and a third between, at which nothing is attached: `0` has one link there, `2` two to
+    /// each attachment.
+    #[test]
+    fn each_kind_of_entry_is_looked_up_as_it_was_set() {
+        let hosts: Vec<(u16, LinkId)> = (0..4).map(|host| (host / 2, LinkId(10 + u32::from(host)))).collect();
+        let mut fib = Fib::new(3, 2, &hosts, &[LinkId(0), LinkId(1), LinkId(20), LinkId(2), LinkId(30), LinkId(31)]);
+        let way = |fib: &Fib, switch, host| match fib.lookup(SwitchId(switch), HostId(host)) {
+            NextHop::One(link) => vec![link.0],
+            NextHop::Several(links) => links.iter().map(|link| link.0).collect(),
+            NextHop::None => vec![],
+        };
+        assert!((0..3).all(|switch| (0..4).all(|host| way(&fib, switch, host).is_empty())), "nothing is set");
+        fib.set_local(0, 0);
+        fib.set_local(1, 1);
+        fib.set(0, 1, 1);
+        fib.set(2, 1, 3);
+        let more = fib.add_group(&[LinkId(40), LinkId(41), LinkId(42)]);
+        fib.set(2, 0, more);
+        for (switch, ways) in [
+            (0, [vec![10], vec![11], vec![20], vec![20]]),
+            (1, [vec![], vec![], vec![12], vec![13]]),
+            (2, [vec![40, 41, 42], vec![40, 41, 42], vec![30, 31], vec![30, 31]]),
+        ] {
+            assert_eq!([0, 1, 2, 3].map(|host| way(&fib, switch, host)), ways, "switch {switch}");
+        }
+        // Without a link the destination cannot be reached any more.
+        fib.set(0, 1, 0);
+        assert_eq!(way(&fib, 0, 2), [0_u32; 0]);
+        // Four bytes for each of 6 entries, 10 places of groups and 4 links to hosts, two for each attachment.
+        assert_eq!(fib.bytes(), (6 + 10 + 4) * 4 + 4 * 2);
+    }
+}

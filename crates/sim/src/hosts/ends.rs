@@ -501,3 +501,207 @@ impl std::ops::IndexMut<EndId> for Ends {
         unsafe { self.slot_mut(id).as_mut().unwrap_unchecked() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_traffic::FlowKind;
+    use fanin_transport::{TransportConfig, UdpEndpoint};
+
+    /// The next flow, with these ends.
+    fn insert(ends: &mut Ends, kinds: [Option<EndKind>; 2], written_elsewhere: bool) -> [EndId; 2] {
+        let id = ends.next_flow();
+        let spec = FlowSpec {
+            src: HostId(0),
+            dst: HostId(1),
+            size: 700,
+            request: 0,
+            start: Time::ZERO,
+            transport: 0,
+            class: 0,
+            entry: 0,
+            index: 0,
+            query: None,
+            id: None,
+            kind: FlowKind::Transfer,
+            first: None,
+            known: None,
+        };
+        let mut sides = [Side::Initiator, Side::Responder].into_iter();
+        let made = kinds.map(|kind| {
+            let side = sides.next().unwrap_or_default();
+            let host = HostId(side as u32);
+            Some(End::from(NewEnd {
+                protocol: UdpEndpoint::sink().into(),
+                sends: Envelope { flow: id, src: host, dst: HostId(1 - host.0), to: side.other(), ..Envelope::default() },
+                route: Route::NONE,
+                params: Arc::new(Parameters::from(TransportConfig::default())),
+                telemetry: false,
+                sends_data: side == Side::Initiator,
+                asked: side == Side::Initiator,
+                kind: kind?,
+                mark: 700,
+                size: 700,
+                latency: Span::ZERO,
+            }))
+        });
+        let flow = OpenFlow {
+            id,
+            spec,
+            data_side: Side::Initiator,
+            ideal: Span::ZERO,
+            base_rtt: Span::ZERO,
+            reports: [None, None],
+            first_gone: Moment::default(),
+            written_elsewhere,
+        };
+        EndId::both(ends.insert(flow, made))
+    }
+
+    fn at(time: u64) -> Moment {
+        Moment { time, ..Moment::default() }
+    }
+
+    const BOTH: [Option<EndKind>; 2] = [Some(EndKind::Transfer); 2];
+
+    #[test]
+    fn ends_are_counted_found_and_their_places_used_again() {
+        let mut ends = Ends::default();
+        let first = insert(&mut ends, BOTH, false);
+        let second = insert(&mut ends, [Some(EndKind::Source), Some(EndKind::Sink)], false);
+        assert_eq!((ends.active(), ends.sinks(), ends.open(), ends.last_gone()), (3, 1, 2, Time::ZERO));
+        assert_eq!(ends.ids(), [first, second].concat());
+        for (flow, ids) in [(0, first), (1, second)] {
+            let sides = [Side::Initiator, Side::Responder];
+            assert_eq!(sides.map(|side| ends.of(FlowId(flow), side)), ids.map(Some));
+            assert_eq!(ids.map(EndId::side), sides);
+            assert_eq!(ids.map(|id| ends[id].flow()), [FlowId(flow); 2]);
+            assert_eq!(ids.map(|id| ends[id].host()), [HostId(0), HostId(1)]);
+        }
+        assert_eq!((ends.of(FlowId(2), Side::Initiator), ends.next_flow()), (None, FlowId(2)));
+
+        // The first end's flow stays for the second, which gets it with the times of both.
+        let (gone, flow) = ends.remove(first[1], at(5)).expect("an end");
+        assert!(flow.is_none() && gone.flow == FlowId(0) && !ends.exists(first[1]) && ends.exists(first[0]));
+        assert_eq!((ends.of(FlowId(0), Side::Responder), ends.place(FlowId(0), Side::Responder)), (None, Some(first[1])));
+        assert!(ends.remove(first[1], at(6)).is_none(), "it is gone");
+        assert_eq!((ends.active(), ends.sinks(), ends.open(), ends.last_gone()), (2, 1, 2, Time::from_ps(5)));
+        let (_, flow) = ends.remove(first[0], at(9)).expect("an end");
+        let flow = flow.expect("the flow");
+        assert_eq!((flow.id, flow.first_gone.time, ends.last_gone()), (FlowId(0), 5, Time::from_ps(9)));
+        assert!(flow.reports.iter().all(Option::is_some));
+        assert_eq!((ends.place(FlowId(0), Side::Initiator), ends.open(), ends.active()), (None, 1, 1));
+        assert_eq!(ends.ids(), second);
+
+        // Its place is used again, under the next number.
+        ends.skip();
+        assert_eq!((ends.next_flow(), ends.of(FlowId(2), Side::Initiator)), (FlowId(3), None));
+        assert_eq!(insert(&mut ends, BOTH, false), first);
+        assert_eq!((ends.of(FlowId(3), Side::Initiator), ends.slab.len()), (Some(first[0]), 4));
+        ends.remove(second[1], at(10)).expect("the sink");
+        assert_eq!((ends.active(), ends.sinks()), (3, 0));
+        assert_eq!(ends.prefetch(FlowId(3), Side::Responder), Some(first[1]));
+        assert_eq!((ends.prefetch_apart(first[1], 0), ends.prefetch_apart(second[1], 0)), (Some(HostId(1)), None));
+    }
+
+    /// A flow with one end here: its row is written with that end where the other part writes rows, else with the other's report.
+    #[test]
+    fn a_flow_with_an_end_elsewhere_waits_for_its_report() {
+        let mut ends = Ends::default();
+        let here = insert(&mut ends, [Some(EndKind::Transfer), None], false);
+        let there = insert(&mut ends, [None, Some(EndKind::Transfer)], true);
+        assert_eq!((ends.active(), ends.ids()), (2, vec![here[0], there[1]]));
+        let (gone, flow) = ends.remove(there[1], at(3)).expect("an end");
+        assert!(flow.is_some_and(|flow| flow.reports[0].is_none()), "nothing more is to come of it here");
+        assert!(ends.remove(here[0], at(4)).expect("an end").1.is_none());
+        let report = gone.report;
+        assert!(ends
+            .gone_elsewhere(EndGone { flow: FlowId(1), side: Side::Responder, at: at(7), report: report.clone() })
+            .is_none());
+        let flow = ends.gone_elsewhere(EndGone { flow: FlowId(0), side: Side::Responder, at: at(7), report }).expect("the flow");
+        assert_eq!((flow.id, flow.first_gone.time, ends.open()), (FlowId(0), 4, 0));
+    }
+
+    /// Records of flows that have ended go once they are many and the most; what is still there keeps its number.
+    #[test]
+    fn records_of_ended_flows_are_forgotten_in_order() {
+        let mut ends = Ends::default();
+        let first = insert(&mut ends, BOTH, false);
+        (0..4_096).for_each(|_| ends.skip());
+        assert_eq!((ends.first, ends.ended_in_front, ends.of_flow.len()), (0, 0, 4_097), "the first is still there");
+        let last = insert(&mut ends, BOTH, false);
+        let end = |ends: &mut Ends, ids: [EndId; 2]| ids.map(|id| ends.remove(id, at(1)).expect("an end").1.is_some());
+        assert_eq!(end(&mut ends, first), [false, true]);
+        assert_eq!((ends.first, ends.ended_in_front, ends.of_flow.len()), (4_097, 0, 1));
+        assert_eq!((ends.of(FlowId(4_097), Side::Responder), ends.next_flow()), (Some(last[1]), FlowId(4_098)));
+        assert_eq!((ends.of(FlowId(0), Side::Initiator), ends.of(FlowId(4_096), Side::Initiator)), (None, None));
+
+        // As long as they are 4,096 or no more than half of all, they stay.
+        let mut ends = Ends::default();
+        (0..4_096).for_each(|_| ends.skip());
+        assert_eq!((ends.first, ends.ended_in_front), (0, 4_096));
+        let mut ends = Ends::default();
+        let ids: Vec<[EndId; 2]> = (0..4_097).map(|_| insert(&mut ends, BOTH, false)).collect();
+        for _ in 0..4_097 {
+            insert(&mut ends, BOTH, false);
+        }
+        for ids in ids {
+            end(&mut ends, ids);
+        }
+        assert_eq!((ends.first, ends.ended_in_front, ends.of_flow.len()), (0, 4_097, 8_194));
+        assert_eq!((ends.open(), ends.active()), (4_097, 2 * 4_097));
+    }
+
+    #[test]
+    fn an_end_hears_what_its_application_waits_for() {
+        const DEAF: u64 = u64::MAX;
+        let mut ends = Ends::default();
+        let [sender, receiver] = insert(&mut ends, BOTH, false);
+        // Delivered, and acknowledged.
+        let mut hears = |id: EndId, change: fn(&mut End)| {
+            change(&mut ends[id]);
+            ends[id].listen();
+            ends[id].hears()
+        };
+        assert_eq!(hears(sender, |_| {}), [DEAF, 700]);
+        assert_eq!(hears(sender, |end| end.asked = false), [700, DEAF], "a request");
+        assert_eq!(hears(sender, |end| end.acked = Time::ZERO), [0, 0]);
+        assert_eq!(hears(receiver, |end| end.mark = 300), [300, DEAF]);
+        assert_eq!(hears(receiver, |end| end.finish = Time::ZERO), [0, 0]);
+    }
+
+    #[test]
+    fn flows_that_wait_are_described_by_what_they_wait_for() {
+        let mut ends = Ends::default();
+        let hosts = ["a", "b"].map(Name::from);
+        let ids: Vec<[EndId; 2]> = (0..4).map(|_| insert(&mut ends, BOTH, false)).collect();
+        ends[ids[1][0]].asked = false;
+        ends.remove(ids[2][0], at(1)).expect("an end");
+        ends.flows[ids[3][0].place()].as_deref_mut().expect("a flow").spec.first = Some(9);
+        let said = ends.describe_waiting(9, &hosts);
+        assert_eq!(said.len(), 4);
+        for (flow, (said, wish)) in
+            said.iter().zip(["data to be ack", "the request to", "its receiver to", "messages to be"]).enumerate()
+        {
+            assert!(said.starts_with(&format!("flow {flow} (a to b, 700 B) waits for {wish}")), "{said}");
+        }
+        assert_eq!(ends.describe_waiting(2, &hosts).len(), 2);
+    }
+
+    /// Of a packet without payload, or a trimmed one, nobody takes the number.
+    #[test]
+    fn data_alone_has_its_place_in_the_order() {
+        let mut ends = Ends::default();
+        let [_, receiver] = insert(&mut ends, BOTH, false);
+        let end = &mut ends[receiver];
+        for (payload, trimmed, number) in [(1, false, 0), (0, false, 7), (9, true, 8), (1, false, 1)] {
+            end.note_order(&Envelope { payload, trimmed, ..Envelope::default() }, number, Time::ZERO);
+        }
+        let report = end.report();
+        assert_eq!((report.reordering.packets, report.reordering.reordered), (2, 0));
+        assert_eq!((report.ended, report.finish, report.acked, report.received), (false, None, None, 0));
+        (end.finish, end.acked, end.over) = (Time::from_ps(3), Time::from_ps(4), true);
+        let report = end.report();
+        assert_eq!((report.ended, report.finish, report.acked), (true, Some(Time::from_ps(3)), Some(Time::from_ps(4))));
+    }
+}

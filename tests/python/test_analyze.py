@@ -27,7 +27,6 @@ from test_report import CHROMIUM, DRIVER, Page, browser, explorer, open_page
 
 __all__ = ["browser"]
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 PORT = "root->tor3"
 R = 1e9 * 1518 / 1538

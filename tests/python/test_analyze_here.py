@@ -118,7 +118,6 @@ def asked(folder: Path, files: list[str], settings: dict[str, Any], *, page: boo
     return {"files": [str(folder / name) for name in files], "shown": files, "settings": settings | {"paths": read}, "page": page}
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("made", [tables, captures])
 def test_the_report_is_that_of_the_command_line(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -168,7 +167,6 @@ class Main(HTMLParser):
         return found.found
 
 
-@pytest.mark.native
 def test_the_page_is_that_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sentence, table and curve."""
     monkeypatch.chdir(tmp_path)
@@ -223,7 +221,6 @@ def capture(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.browser
-@pytest.mark.native
 @needs_browser[1]
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_capture_is_analysed_in_the_page(

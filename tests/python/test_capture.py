@@ -39,8 +39,6 @@ SCENARIO: dict[str, Any] = {
     "telemetry": {"sample": "off", "queues": ["leaf1->h7"], "registers": {}, "capture": {"hosts": ["h7"]}},
 }
 
-pytestmark = pytest.mark.native
-
 
 @pytest.fixture(scope="module", params=["v4", "v6"])
 def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:

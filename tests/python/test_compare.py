@@ -139,7 +139,6 @@ def test_queues_are_quantiles_over_all_samples_of_ports_that_sent(folder: Path) 
     assert "from_hosts" not in found
 
 
-@pytest.mark.native
 def test_numbers_of_a_real_run(tmp_path: Path) -> None:
     scenario = {
         "topology": {"kind": "single_switch", "hosts": 5, "link": {"rate": "10Gbps", "delay": "1us"}},
@@ -718,7 +717,6 @@ def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: Any) -> None:
     ]
 
 
-@pytest.mark.native
 def test_a_real_sweep_is_compared_as_its_result_folders_are(tmp_path: Path) -> None:
     sweeps = pytest.importorskip("fanin.sweep")
     scenario = {
@@ -748,7 +746,6 @@ def test_a_real_sweep_is_compared_as_its_result_folders_are(tmp_path: Path) -> N
     assert json.loads(done.stdout) == json.loads(by_axis.to_json())
 
 
-@pytest.mark.native
 def test_the_example_runs_and_finds_what_it_says(tmp_path: Path) -> None:
     example = ROOT / "examples" / "compare.py"
     done = subprocess.run([sys.executable, example, tmp_path], capture_output=True, text=True, check=False)

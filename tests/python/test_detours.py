@@ -16,7 +16,6 @@ from fanin.explain import detours
 from fanin.tables import counters
 from test_capture import TSHARK, tshark
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "docs" / "wireshark" / "fanin_rimm.lua"
 PDN_LUA = ROOT / "docs" / "wireshark" / "fanin_pdn.lua"

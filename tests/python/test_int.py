@@ -9,7 +9,6 @@ import pytest
 import fanin
 from test_capture import TSHARK, tshark
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "docs" / "wireshark" / "fanin_int.lua"
 

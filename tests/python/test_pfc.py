@@ -13,8 +13,6 @@ import fanin
 from fanin.tables.schemas import schema
 from test_capture import TSHARK, tshark
 
-pytestmark = pytest.mark.native
-
 
 def scenario(**pfc: Any) -> fanin.Scenario:
     """Return two hosts that send at line rate to a third, in class 3 of a lossless switch."""

@@ -463,7 +463,6 @@ class TestInBrowser:
         assert high - low < 0.5 * (last - first), "opened at the burst, the rest around it"
         assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
-    @pytest.mark.native
     def test_a_real_run_has_a_page_that_holds_its_data(self, browser: webdriver.Chrome, tmp_path: Path) -> None:
         scenario = fanin.Scenario.from_file(Path(__file__).parents[2] / "scenarios" / "incast.toml")
         result = fanin.run(

@@ -14,7 +14,6 @@ from fanin.reproduce import s_ecn_beyond as beyond
 from fanin.reproduce import s_ecn_evaluation as evaluation
 from fanin.reproduce import s_ecn_traffic as traffic
 
-pytestmark = pytest.mark.native
 FIGURES = ("fig14", "fig15", "fig16", "fig17", "fig18", "fig19", "ablation", "rates", "sensitivity")
 
 

@@ -20,7 +20,6 @@ from test_report import CHROMIUM, DRIVER, browser
 __all__ = ["browser"]
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.native
 
 
 def call(*args: Any) -> Any:

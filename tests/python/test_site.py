@@ -90,7 +90,6 @@ def test_the_reference_is_split_and_keeps_its_anchors(build: ModuleType) -> None
     assert "".join(lines) == "[a](../scenario/mechanisms.md#pfcparams) [b](../scenario.md)\n"
 
 
-@pytest.mark.native
 def test_each_public_name_of_the_package_has_its_entry(build: ModuleType) -> None:
     """With its parts, parameters and errors; names and pages that docstrings mention are links."""
     pages: dict[str, str] = build.api.pages()
@@ -144,7 +143,6 @@ def small(name: str, changes: dict[str, Any]) -> str:
 
 @needs_engine
 @pytest.mark.skipif(NODE is None, reason="node is not installed: make install-node")
-@pytest.mark.native
 def test_the_engine_of_the_page_computes_the_same(tmp_path: Path) -> None:
     """Every choice of the playground, and scenarios with other transports and mechanisms: the same fingerprint and summary."""
     given = [small("incast", {}), small("roce", {}), small("all-reduce", {})]
@@ -210,7 +208,6 @@ def finished(browser: webdriver.Chrome, variants: int = 1) -> dict[str, list[str
 
 @needs_engine
 @pytest.mark.browser
-@pytest.mark.native
 @needs_browser[1]
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: str, tmp_path: Path, width: int) -> None:
@@ -604,7 +601,6 @@ def test_pages_of_mechanisms_and_transports_have_an_experiment(build: ModuleType
         assert json.loads(unpacked) == texts, page
 
 
-@pytest.mark.native
 def test_experiments_run_and_differ(build: ModuleType) -> None:
     for page, texts in build.experiments.experiments().items():
         scenarios = [fanin.Scenario.from_toml(text) for text in texts]

@@ -17,7 +17,6 @@ import fanin
 from fanin import vectors
 from fanin.cli import app
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden" / "vectors-s-ecn-idle.csv"
 ONE = 1 << 20

@@ -13,7 +13,6 @@ from fanin import vectors
 from fanin.cli import app
 from test_vectors import documented, sequences
 
-pytestmark = pytest.mark.native
 PAGE = Path(__file__).parents[2] / "docs" / "dev" / "vectors-registers.md"
 Row = dict[str, Any]
 SENT = ("sent_number", "sent_length", "sent_type", "sent_operation", "sent_ttl")

@@ -14,7 +14,6 @@ from fanin import vectors
 from fanin.cli import app
 from test_vectors import documented, sequences
 
-pytestmark = pytest.mark.native
 PAGE = Path(__file__).parents[2] / "docs" / "dev" / "vectors-registers.md"
 Row = dict[str, Any]
 NOTHING = {"sampled": 0, "offset": 0, "delta": 0, "fb": 0, "degree": 0, "next": 0, "passed": 0, "turned": 0}

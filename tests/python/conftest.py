@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from selenium import webdriver
+
     from fanin.reproduce._jobs import Pool
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -69,3 +71,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from fake_result import write_result
 
     return write_result(tmp_path_factory.mktemp("result") / "out")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    """Return a headless Chromium, for tests with the marks `browsing.needs_browser`."""
+    from selenium import webdriver
+
+    from browsing import CHROMIUM, DRIVER
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--window-size=1280,900"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER or ""))
+    driver.set_script_timeout(60)
+    yield driver
+    driver.quit()

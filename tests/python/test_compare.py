@@ -21,6 +21,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import fanin
+from browsing import CONTRAST, Page, needs_browser, open_page, script
 from fake_result import write_result
 from fanin import comparison
 from fanin.cli import app
@@ -28,9 +29,6 @@ from fanin.comparison import page, tables, variants
 from fanin.statistics import metrics
 from fanin.sweep import by_axis
 from fanin.text import terminal
-from test_report import CONTRAST, Page, browser, needs_browser, open_page, script
-
-__all__ = ["browser"]
 
 RUNNER = CliRunner()
 ROOT = Path(__file__).parents[2]
@@ -768,9 +766,8 @@ def compared_page(made: comparison.Comparison, tmp_path_factory: pytest.TempPath
     yield made.report(tmp_path_factory.mktemp("compared") / "compare.html")
 
 
+@needs_browser
 class TestInBrowser:
-    pytestmark = needs_browser
-
     def test_charts_are_drawn_and_verdicts_shown(self, browser: Any, compared_page: Path) -> None:
         open_page(browser, compared_page)
         assert browser.get_log("browser") == []

@@ -14,16 +14,14 @@ from rich import console
 from typer.testing import CliRunner
 
 import fanin
+from browsing import needs_browser, open_page
 from fake_result import write_result
 from fanin import _core, report
 from fanin.analysis import tables
 from fanin.cli import app, output
 from fanin.tables import counters, overview
 from fanin.text import terminal
-from test_capture import TSHARK, tshark
-from test_report import CHROMIUM, DRIVER, browser, open_page
-
-__all__ = ["browser"]
+from test_capture import TSHARK, shown
 
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "docs" / "wireshark" / "fanin_pdn.lua"
@@ -53,10 +51,6 @@ def with_counts(folder: Path, mechanisms: dict[str, Any]) -> fanin.Result:
     path = write_result(folder, bursts=1) / "summary.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"mechanisms": mechanisms, "drops": 1_250}))
     return fanin.load(folder)
-
-
-def each(fields: list[str]) -> list[str]:
-    return [word for name in fields for word in ("-e", name)]
 
 
 def fact(result: fanin.Result, key: str = "notifications") -> overview.Fact | None:
@@ -245,9 +239,8 @@ def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_
     version, suffix = ("ip", "") if ip == "v4" else ("ipv6", "6")
     fields = [f"pdn.src{suffix}", "pdn.sport", "pdn.seq", "pdn.length", "pdn.operation", f"{version}.src", f"{version}.dst"]
     checked = [f"{version}.dst", f"pdn.src{suffix}"]
-    lines = tshark(ran.path / "packets.pcapng", "-X", f"lua_script:{LUA}", "-Y", "pdn", "-T", "fields", *each(fields))
-    assert len(lines) == ran.summary["mechanisms"]["notifications"]["raised"] == ran.drops.height
-    rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+    rows = shown(ran.path / "packets.pcapng", "pdn", fields, LUA)
+    assert len(rows) == ran.summary["mechanisms"]["notifications"]["raised"] == ran.drops.height
     data = [row for row in rows if row["pdn.operation"] == "1"]
     notified = sorted((int(row["pdn.seq"]), int(row["pdn.length"])) for row in data)
     dropped = ran.drops.filter(pl.col("payload_bytes") > 0)
@@ -256,18 +249,8 @@ def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_
     behind = [row for row in rows if row[f"{version}.dst"]]
     assert 0 < len(behind) < len(rows), "some came alone"
     assert all(row[checked[0]] == row[checked[1]] for row in behind), "on the last link, to the host that is notified"
-    status = tshark(
-        ran.path / "packets.pcapng",
-        "-X",
-        f"lua_script:{LUA}",
-        "-Y",
-        f"pdn && {version}",
-        "-T",
-        "fields",
-        "-e",
-        "tcp.checksum.status",
-    )
-    assert set(status) == {"1"}, "1 is good"
+    status = shown(ran.path / "packets.pcapng", f"pdn && {version}", ["tcp.checksum.status"], LUA)
+    assert {frame["tcp.checksum.status"] for frame in status} == {"1"}, "1 is good"
 
 
 def test_what_could_not_be_read_is_said() -> None:
@@ -303,8 +286,7 @@ def test_what_could_not_be_read_is_said() -> None:
     assert tables.notice_rows({"notifications": None}, 5)[1] == []
 
 
-@pytest.mark.browser
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium")
+@needs_browser
 def test_both_pages_in_a_browser(browser: Any, notified: fanin.Result, tmp_path: Path) -> None:
     report.write(notified, tmp_path / "run.html")
     trace = fanin.analyze(notified.path / "packets.pcapng", rate="1Gbps")

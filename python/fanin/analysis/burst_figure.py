@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BAND_POINTS", "Reference", "add_layer", "bands", "figure", "frame_rate", "reference"]
-
 _SHADES: Final = ("#7a5cc7", "#1a9c6b")
 """Phases in turn."""
 

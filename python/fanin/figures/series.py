@@ -12,24 +12,6 @@ from fanin.tables import samples
 if TYPE_CHECKING:
     from fanin.tables.recorded import Recorded
 
-__all__ = [
-    "MAX_POINTS",
-    "QueueSeries",
-    "SampledSeries",
-    "burst",
-    "busy_until",
-    "cdf",
-    "hot_ports",
-    "packet_count",
-    "peak_window",
-    "queue_series",
-    "reduce_minmax",
-    "sampled",
-    "shown_ports",
-    "to_hosts",
-    "watched_ports",
-]
-
 MAX_POINTS: Final = 4000
 """Points of one curve: two for each of 2000 pixels, more than a laptop screen shows."""
 

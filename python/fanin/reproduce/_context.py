@@ -16,8 +16,6 @@ from fanin.reproduce._registry import Figure
 from fanin.results import Result
 from fanin.scenario import Scenario
 
-__all__ = ["SCENARIOS", "Context", "RunsBar"]
-
 T = TypeVar("T")
 
 SCENARIOS: Final = Path(__file__).parent / "scenarios"

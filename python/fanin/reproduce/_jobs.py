@@ -25,8 +25,6 @@ from fanin.machine import cores
 from fanin.results import Result, runner
 from fanin.scenario import Scenario
 
-__all__ = ["Job", "Outcome", "Pool", "RunError", "frame"]
-
 T = TypeVar("T")
 _REPORTED: Final = 2000
 

@@ -18,30 +18,6 @@ from fanin.results import Result
 from fanin.scenario import Scenario
 from fanin.statistics import t_quantile
 
-__all__ = [
-    "CONTROL",
-    "DCQCN",
-    "MARKING",
-    "MECHANISM",
-    "PAUSES",
-    "RCM",
-    "RCM_ALONE",
-    "READ",
-    "READING",
-    "VARIANTS",
-    "counted",
-    "grid",
-    "interval",
-    "layout",
-    "marks",
-    "means",
-    "nothing_lost",
-    "paused_ms",
-    "ratios",
-    "reordered_percent",
-    "throughput",
-]
-
 MECHANISM: Final = "switch.mechanisms.rcm"
 CONTROL: Final = "transport.congestion_control"
 MARKING: Final = "switch.marking"

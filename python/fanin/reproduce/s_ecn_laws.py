@@ -19,8 +19,6 @@ from fanin.scenario import Scenario
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Plot
 
-__all__ = ["VARIANTS", "Network", "law1", "law2", "law3"]
-
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "NewReno": {"congestion_control": "newreno", "sack": False},
     "Reno": {"congestion_control": "reno"},

@@ -6,8 +6,6 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-__all__ = ["EVENT", "LINK_TYPE", "MECHANISMS", "SETTINGS", "Event", "Leaves", "events", "place"]
-
 LINK_TYPE: Final = 147
 """LINKTYPE_USER0: a header of 32 bytes before each frame."""
 EVENT: Final = struct.Struct(">IBBHHHIQII")

@@ -11,8 +11,6 @@ from contextlib import contextmanager, suppress
 from selectors import EVENT_READ, DefaultSelector
 from typing import IO, Final
 
-__all__ = ["LastWords", "checked", "command", "ended", "started", "status"]
-
 _LAST_WORDS: Final = 2_000
 """Characters of a target's standard error that are kept: its last."""
 _LONGEST_S: Final = 1e6

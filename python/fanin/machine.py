@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["cores"]
-
 
 def cores() -> int:
     """Return how many cores this process may use; macOS does not restrict a process to some, so that it is all there are."""

@@ -17,7 +17,6 @@ from campaign import OUT, Bar, NoisyError, Row, compare, load, markdown, measure
 from mirror import EXPERIMENTS, kernel_outcome
 
 pytestmark = [
-    pytest.mark.native,
     pytest.mark.skipif(not os.environ.get("FANIN_LINUX_TEST"), reason="a target of its own: make linux-test"),
 ]
 

@@ -28,8 +28,6 @@ from bed import lacking as bed_lacking
 from fanin.conformance import conform
 from test_pair_kernel import tap
 
-pytestmark = pytest.mark.native
-
 LIMIT = 60_000
 # So slow that a feeder which waits for the CPU is still quicker: 3,000 packets take half a second.
 RATE = 40_000_000

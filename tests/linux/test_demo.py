@@ -12,8 +12,6 @@ import pytest
 
 from demo import CASES, REFERENCE, Marked, refused, simulated, table
 
-pytestmark = pytest.mark.native
-
 DATA: dict[str, Any] = json.loads(REFERENCE.read_text(encoding="utf-8"))
 MEASURED = [case for case in CASES if DATA["cases"][case.key]["runs"]]
 RUNS = 2

@@ -19,8 +19,6 @@ from campaign import REFERENCE, Bar, NoisyError, Row, compact, compare, disturbe
 from measure import FIGURES, Outcome, Verdict, early, judge, late, matched, outcome, served
 from mirror import ACK, EXPERIMENTS, FRAME, TURN_US, run_fanin, scenario, turn_us
 
-pytestmark = pytest.mark.native
-
 
 def packets(*rows: tuple[int, int, int]) -> np.ndarray[Any, Any]:
     """Data packets: (time, port, identification)."""

@@ -25,8 +25,6 @@ import pytest
 import fanin
 from bed import Bed, LackingError, Setting, command, lacking, unshare, within
 
-pytestmark = pytest.mark.native
-
 SO_TIMESTAMPNS, SO_RCVBUFFORCE, ETH_P_ALL, OUTGOING = 35, 33, 0x0003, 4
 BUFFER = 60_000
 SETTING = Setting(flows=6, size=60_000, control="reno", rate=100_000_000, delay=0.002, buffer=BUFFER)

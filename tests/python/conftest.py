@@ -1,10 +1,8 @@
-"""Shared fixtures. Without the compiled core the Python side is tested alone, against `fake_core`."""
+"""Shared fixtures."""
 
 from __future__ import annotations
 
-import importlib.util
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,38 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from selenium import webdriver
+
     from fanin.reproduce._jobs import Pool
-
-ROOT = Path(__file__).parents[2]
-
-
-def native() -> bool:
-    """Whether `fanin._core` is compiled and installed."""
-    return any(any((Path(folder) / "fanin").glob("_core.*.so")) for folder in sys.path)
-
-
-NATIVE = native()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell's `make test &` ignores it, and what is ignored stays so in children: none could be interrupted.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-if not NATIVE:
-    if importlib.util.find_spec("fanin") is None:
-        sys.path.insert(0, str(ROOT / "python"))
-    stand_in = ModuleType("fanin._core")
-    stand_in.ScenarioError = type("ScenarioError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
-    stand_in.TraceError = type("TraceError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
-    stand_in.version = lambda: "0.1.0"  # type: ignore[attr-defined]
-    stand_in.build = lambda: {"version": "0.1.0", "target": "none", "profile": "not compiled"}  # type: ignore[attr-defined]
-    stand_in.counters = list  # type: ignore[attr-defined]
-    stand_in.parquet_rows = lambda path: None  # type: ignore[attr-defined]
-    stand_in.__file__ = "not compiled"
-    sys.modules["fanin._core"] = stand_in
-    import fanin
-
-    fanin._core = stand_in
-
 
 LONGEST = ("commands", "rtl", "watch", "statistics_real", "native", "sweep", "reproduce", "whatif", "best", "sweep_places", "cosim")
 """Files that take long, which begin first: what begins last must not be waited for by the other workers."""
@@ -54,10 +27,6 @@ LONGEST = ("commands", "rtl", "watch", "statistics_real", "native", "sweep", "re
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {f"test_{name}.py": at for at, name in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path.name, len(order)))
-    if not NATIVE:
-        for item in items:
-            if item.get_closest_marker("native"):
-                item.add_marker(pytest.mark.skip(reason="fanin._core is not compiled: make test"))
 
 
 @pytest.fixture
@@ -70,12 +39,12 @@ def not_nohup() -> Iterator[None]:
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return the fake core, in place of the real one."""
+    """Return the fake core, whose checks and runs stand in place of the real ones."""
     import fake_core
     from fanin import _core
 
-    for name in ("check", "run", "schema", "reference", "python_types", "counters_page", "version", "bench"):
-        monkeypatch.setattr(_core, name, getattr(fake_core, name), raising=False)
+    for name in ("check", "run"):
+        monkeypatch.setattr(_core, name, getattr(fake_core, name))
     return fake_core
 
 
@@ -102,3 +71,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from fake_result import write_result
 
     return write_result(tmp_path_factory.mktemp("result") / "out")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    """Return a headless Chromium, for tests with the marks `browsing.needs_browser`."""
+    from selenium import webdriver
+
+    from browsing import CHROMIUM, DRIVER
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--window-size=1280,900"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER or ""))
+    driver.set_script_timeout(60)
+    yield driver
+    driver.quit()

@@ -1,4 +1,4 @@
-"""What the native core does, as far as the Python side can see: for tests of that side alone."""
+"""A core that knows four keys and fails as it is told: for tests of what Python makes of what the core says."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from typing import Any
 
 from fake_result import write_result
 from fanin._core import ScenarioError
-
-VERSION: str = tomllib.loads((Path(__file__).parents[2] / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"][
-    "version"
-]
 
 
 class PanicException(BaseException):
@@ -108,40 +104,3 @@ def run(
         raise failure
     summary: dict[str, Any] = json.loads((out / "summary.json").read_text())
     return summary
-
-
-def schema() -> str:
-    return '{"$schema": "https://json-schema.org/draft/2020-12/schema"}\n'
-
-
-def reference() -> str:
-    return "# Scenario reference\n"
-
-
-def python_types() -> str:
-    return '"""Typed classes."""\n'
-
-
-def counters_page() -> str:
-    return "# Counters of mechanisms\n"
-
-
-def build() -> dict[str, str]:
-    return {"version": VERSION, "target": "x86_64-linux", "profile": "release"}
-
-
-def version() -> str:
-    return VERSION
-
-
-def bench(workload: str, scale: float, folder: str = ".") -> dict[str, Any]:
-    return {
-        "packet_hops": 1_000_000,
-        "setup_s": 0.01,
-        "cpu_s": 0.1,
-        "wall_s": 0.11,
-        "hops_per_cpu_s": 1e7,
-        "peak_rss_mb": 20.0,
-        "sim_s": 0.01 * scale,
-        "bytes_per_host": 900.0,
-    }

@@ -14,7 +14,6 @@ from fanin.tables.schemas import SCHEMAS, schema
 
 PORT = "leaf0->h0"
 COLD = "leaf1->h4"
-RATE = 10_000_000_000
 FRAME = 1518
 SENT_PS = 1_230_400
 """Wire time of a full-size frame at 10 Gb/s: 1538 bytes."""

@@ -19,15 +19,13 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
+from browsing import Page, needs_browser, open_page
 from fanin import report
 from fanin.analysis import tables
 from fanin.analysis.page import render_analysis
 from fanin.cli import app
-from test_report import CHROMIUM, DRIVER, Page, browser, explorer, open_page
+from test_report import explorer
 
-__all__ = ["browser"]
-
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 PORT = "root->tor3"
 R = 1e9 * 1518 / 1538
@@ -421,8 +419,7 @@ def _content(file: Path) -> bytes:
     return re.sub(rb"scenario_hash [0-9a-f]{64}", b"scenario_hash", gzip.decompress(data)) if file.suffix == ".gz" else data
 
 
-@pytest.mark.browser
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium")
+@needs_browser
 def test_the_page_in_a_browser(browser: Any, found: fanin.Analysis, tmp_path: Path) -> None:
     page = found.report(tmp_path / "a.html")
     open_page(browser, page)

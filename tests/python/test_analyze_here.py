@@ -19,11 +19,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
+from browsing import needs_browser, requested, script
 from fanin.analysis.answer import answer
-from test_report import browser, needs_browser, script
 from test_site import HTML, NODE, Served, build, served
 
-__all__ = ["browser", "build", "served"]
+__all__ = ["build", "served"]
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = HTML / "analyze" / "analyze.wasm"
@@ -118,7 +118,6 @@ def asked(folder: Path, files: list[str], settings: dict[str, Any], *, page: boo
     return {"files": [str(folder / name) for name in files], "shown": files, "settings": settings | {"paths": read}, "page": page}
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("made", [tables, captures])
 def test_the_report_is_that_of_the_command_line(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -168,7 +167,6 @@ class Main(HTMLParser):
         return found.found
 
 
-@pytest.mark.native
 def test_the_page_is_that_of_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sentence, table and curve."""
     monkeypatch.chdir(tmp_path)
@@ -222,9 +220,7 @@ def capture(tmp_path: Path) -> Iterator[Path]:
     yield path
 
 
-@pytest.mark.browser
-@pytest.mark.native
-@needs_browser[1]
+@needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_capture_is_analysed_in_the_page(
     browser: webdriver.Chrome, served: str, capture: Path, width: int, monkeypatch: pytest.MonkeyPatch
@@ -256,33 +252,38 @@ def test_a_capture_is_analysed_in_the_page(
     browser.switch_to.default_content()
     errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
     assert errors == []
-    requests = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]  # type: ignore[no-untyped-call]
-    sent = [r["params"]["request"] for r in requests if r["method"] == "Network.requestWillBeSent"]
+    sent = requested(browser)
     assert sent
     assert all(request["url"].startswith((served, "data:", "blob:")) for request in sent), sent
     assert {Path(request["url"]).name for request in sent if request["url"].endswith(".wasm")} == {"analyze.wasm"}
     assert {request["method"] for request in sent} == {"GET"}, "something is sent"
 
 
-@pytest.mark.browser
-@needs_browser[1]
-def test_another_file_needs_no_server(browser: webdriver.Chrome, capture: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.pcap"
-    other.write_bytes(gzip.decompress((CAPTURES / "drops-before.pcap.gz").read_bytes()))
-    said = "return document.querySelector('#fanin-analyze .pg-state').textContent"
-    command = "return document.querySelector('.an-command').textContent"
+STATE = "return document.querySelector('#fanin-analyze .pg-state').textContent"
+
+
+def analysed_once(browser: webdriver.Chrome, capture: Path) -> None:
+    """Analyse a capture in the page, whose server is gone then."""
     with Served() as address:
         browser.get(f"{address}/analyze-here.html")
         WebDriverWait(browser, 30).until(lambda driver: driver.find_elements(By.ID, "an-rate"))
         browser.find_element(By.ID, "an-rate").send_keys("100Mbps")
         browser.find_element(By.ID, "an-chooser").send_keys(str(capture))
-        WebDriverWait(browser, 60).until(lambda driver: "on this machine" in driver.execute_script(said))
+        WebDriverWait(browser, 60).until(lambda driver: "on this machine" in driver.execute_script(STATE))
+
+
+@needs_browser
+def test_another_file_needs_no_server(browser: webdriver.Chrome, capture: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.pcap"
+    other.write_bytes(gzip.decompress((CAPTURES / "drops-before.pcap.gz").read_bytes()))
+    command = "return document.querySelector('.an-command').textContent"
+    analysed_once(browser, capture)
     for path in (other, capture):
         browser.find_element(By.CSS_SELECTOR, ".an-files button").click()
         browser.find_element(By.ID, "an-chooser").send_keys(str(path))
         assert script(browser, command) == f"fanin analyze {path.name} --rate 100Mbps"
         size = f"{path.stat().st_size / 1e6:.2f}".rstrip("0").rstrip(".")
-        WebDriverWait(browser, 60).until(lambda driver, size=size: driver.execute_script(said).startswith(f"{size} MB in"))  # type: ignore[misc]
+        WebDriverWait(browser, 60).until(lambda driver, size=size: driver.execute_script(STATE).startswith(f"{size} MB in"))  # type: ignore[misc]
 
 
 STOP_EARLY = """
@@ -300,22 +301,15 @@ run.click();
 """Begins an analysis and stops it at its first word on how far it is."""
 
 
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_an_analysis_after_a_stopped_one_needs_no_server(browser: webdriver.Chrome, capture: Path) -> None:
     """Twice, since the first might live on what was left over; what was stopped says no more."""
-    said = "return document.querySelector('#fanin-analyze .pg-state').textContent"
-    with Served() as address:
-        browser.get(f"{address}/analyze-here.html")
-        WebDriverWait(browser, 30).until(lambda driver: driver.find_elements(By.ID, "an-rate"))
-        browser.find_element(By.ID, "an-rate").send_keys("100Mbps")
-        browser.find_element(By.ID, "an-chooser").send_keys(str(capture))
-        WebDriverWait(browser, 60).until(lambda driver: "on this machine" in driver.execute_script(said))
+    analysed_once(browser, capture)
     browser.get_log("browser")  # type: ignore[no-untyped-call]
     for _ in range(2):
         assert browser.execute_async_script(STOP_EARLY) == ["stopped", False, True]
-        assert script(browser, said) == "stopped"
+        assert script(browser, STATE) == "stopped"
         browser.find_element(By.CSS_SELECTOR, "#fanin-analyze .pg-run").click()
-        WebDriverWait(browser, 60).until(lambda driver: "on this machine" in driver.execute_script(said))
+        WebDriverWait(browser, 60).until(lambda driver: "on this machine" in driver.execute_script(STATE))
     assert script(browser, "return document.querySelector('#fanin-analyze .pg-problems').textContent") == ""
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []  # type: ignore[no-untyped-call]

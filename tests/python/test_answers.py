@@ -15,7 +15,6 @@ import fanin
 from fanin.cli import app
 from fanin.explain import find
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "examples" / "captures"
 

@@ -156,7 +156,6 @@ def test_paths_are_read_from_the_ports_that_were_passed(jobs: ModuleType) -> Non
         jobs.split_paths("a", "b", ["s->t"])
 
 
-@pytest.mark.native
 def test_a_job_has_the_pairs_sizes_and_paths_of_the_workload(jobs: ModuleType) -> None:
     lines = [line.split() for line in jobs.workload("W2-128", 0.01).splitlines()]
     options = {line[1]: line[2] for line in lines if line[0] == "option"}
@@ -182,7 +181,6 @@ def test_a_job_has_the_pairs_sizes_and_paths_of_the_workload(jobs: ModuleType) -
         assert len(out) == len(back)
 
 
-@pytest.mark.native
 def test_paths_do_not_depend_on_sizes(jobs: ModuleType) -> None:
     """A job is made from a run of one byte for each flow; what flows of 100 KB take must be the same."""
     import polars as pl
@@ -198,7 +196,6 @@ def test_paths_do_not_depend_on_sizes(jobs: ModuleType) -> None:
         assert set(passed) == set(ports)
 
 
-@pytest.mark.native
 def test_a_job_of_line_rate_packets(jobs: ModuleType) -> None:
     lines = jobs.workload("W3", 0.001).splitlines()
     assert "cbr 0 h0 h1 10000000000 1500 2000 0" in lines

@@ -28,7 +28,6 @@ from fanin.text import show
 
 ROOT = Path(__file__).parents[2]
 INCAST = ROOT / "scenarios" / "incast.toml"
-pytestmark = pytest.mark.native
 
 
 def call(*args: Any) -> Any:

@@ -189,7 +189,6 @@ def test_what_the_package_reads_is_part_of_its_wheel() -> None:
     } <= shipped
 
 
-@pytest.mark.native
 def test_what_a_new_user_types_works_in_an_empty_folder(tmp_path: Path) -> None:
     """The short form of `make wheel`: the same commands with the package that is installed here, from another folder."""
     package = Path(fanin.__file__).parents[1]

@@ -11,7 +11,6 @@ import pytest
 import fanin
 from test_pair import CAPTURES, HTB, Frame, frames, identity, write
 
-pytestmark = pytest.mark.native
 SILENCE = 2 * 10**9
 """Until the next packet [ns]."""
 KEPT = 500

@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,6 @@ SCENARIO: dict[str, Any] = {
     ],
     "telemetry": {"sample": "off", "queues": ["leaf1->h7"], "registers": {}, "capture": {"hosts": ["h7"]}},
 }
-
-pytestmark = pytest.mark.native
 
 
 @pytest.fixture(scope="module", params=["v4", "v6"])
@@ -81,6 +80,14 @@ def tshark(file: Path, *arguments: str) -> list[str]:
     checks = [word for protocol in ("ip", "tcp", "udp") for word in ("-o", f"{protocol}.check_checksum:TRUE")]
     command = [str(TSHARK), "-r", str(file), *checks, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def shown(file: Path, which: str, fields: Sequence[str], *dissectors: Path) -> list[dict[str, str]]:
+    """What tshark says in these fields of each frame that a display filter lets through."""
+    scripts = [word for script in dissectors for word in ("-X", f"lua_script:{script}")]
+    each = [word for name in fields for word in ("-e", name)]
+    lines = tshark(file, *scripts, "-Y", which, "-T", "fields", *each)
+    return [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
 
 
 def test_scapy_builds_the_same_frames(result: fanin.Result) -> None:
@@ -191,11 +198,10 @@ def test_wireshark_shows_interface_time_and_stamps(result: fanin.Result) -> None
     file = result.path / "packets.pcapng"
     stamps = result.stamps.filter(host="h7").sort("received_ps", maintain_order=True)
     fields = ("frame.time_epoch", "frame.interface_name", "fanin.port", "fanin.queue", "fanin.time", "frame.len")
-    words = [word for name in fields for word in ("-e", name)]
-    lines = tshark(file, "-X", f"lua_script:{LUA}", "-Y", "fanin", "-T", "fields", *words)
-    assert len(lines) == stamps.height > 100
-    for line, row in zip(lines, stamps.iter_rows(named=True), strict=True):
-        time, interface, port, queue, ticks, length = line.split("\t")
+    frames = shown(file, "fanin", fields, LUA)
+    assert len(frames) == stamps.height > 100
+    for frame, row in zip(frames, stamps.iter_rows(named=True), strict=True):
+        time, interface, port, queue, ticks, length = frame.values()
         seconds, nanoseconds = time.split(".")
         assert int(seconds) * 10**9 + int(nanoseconds) == row["received_ps"] // 1000
         assert (interface, port, int(length)) == ("h7", "0", row["frame_bytes"] - 4)

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 import fanin
 from fanin.cli import app
 
-pytestmark = pytest.mark.native
 FOLDER = Path(__file__).parents[2] / "crates" / "analysis" / "tests" / "data" / "captures"
 RECEIVER = "10.77.255.1"
 RATE: Any = {"rate": "100Mbps", "overhead": "0B"}

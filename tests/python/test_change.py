@@ -126,7 +126,6 @@ def test_ports_without_a_counterpart_are_an_error() -> None:
         change.between(two("a", "b"), two("c", "d"))
 
 
-@pytest.mark.native
 def test_the_command_compares_a_port_with_a_larger_buffer(tmp_path: Path) -> None:
     for name, buffer in (("before", "256KB"), ("after", "512KB")):
         capture = CAPTURES / "incast-before.pcap.gz"

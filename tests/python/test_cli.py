@@ -25,7 +25,7 @@ from typer.testing import Result as Outcome
 
 import fanin
 from fake_result import write_result
-from fanin import benchmark
+from fanin import _core, benchmark
 from fanin.cli import app
 from fanin.cli.output import show_summary
 from fanin.results import runner
@@ -361,13 +361,13 @@ def test_convert_loses_nothing(tmp_path: Path, folder: Path, kind: str) -> None:
     assert "there is no table 'flow'" in unknown.stderr
 
 
-def test_schema_and_version(core: ModuleType) -> None:
+def test_schema_and_version() -> None:
     assert json.loads(call("schema").stdout)["$schema"].startswith("https://json-schema.org/")
-    assert call("schema", "--reference").stdout == "# Scenario reference\n"
-    assert call("schema", "--python").stdout == '"""Typed classes."""\n'
-    assert call("schema", "--counters").stdout == "# Counters of mechanisms\n"
+    assert call("schema", "--reference").stdout == _core.reference()
+    assert call("schema", "--python").stdout == _core.python_types()
+    assert call("schema", "--counters").stdout == _core.counters_page()
     assert call("schema", "--python", "--reference").exit_code == 2
-    version = core.version()
+    version = _core.version()
     assert call("version").stdout == f"{version}\n"
     told = call("--version").stdout
     assert re.fullmatch(rf"fanin {re.escape(version)} \(\w+-\w+, (release|debug, with checks); Python \d+\.\d+\.\d+\)\n", told), (
@@ -417,12 +417,13 @@ def test_the_manual_page_has_every_command_and_option() -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_bench_measures_each_workload_by_itself(core: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bench_measures_each_workload_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
+    numbers = ("packet_hops", "setup_s", "cpu_s", "wall_s", "peak_rss_mb", "sim_s", "bytes_per_host")
 
-    def pretend(command: list[str]) -> dict[str, object]:
+    def pretend(command: list[str]) -> dict[str, float]:
         commands.append(command)
-        return core.bench(command[-2], float(command[-1])) if "measure" not in command else {"mhops_per_cpu_s": 0.05}
+        return {**dict.fromkeys(numbers, 1.0), "hops_per_cpu_s": 1e7}
 
     monkeypatch.setattr(benchmark, "_run", pretend)
     done = call("bench", "W1", "W3", "--json", "--no-instructions", "--scale", "0.5")
@@ -444,27 +445,29 @@ def test_a_failing_benchmark_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "benchmark W1 1.0: did not run" in done.stderr
 
 
+HALFWAY: fanin.ProgressState = {
+    "sim_ps": 5 * 10**8,
+    "end_ps": 10**9,
+    "events": 1,
+    "packet_hops": 4_000_000,
+    "flows_done": 30,
+    "flows_total": 100,
+    "wall_s": 2.0,
+}
+
+
 def test_progress_says_what_is_known() -> None:
-    state = {
-        "sim_ps": 5 * 10**8,
-        "end_ps": 10**9,
-        "events": 1,
-        "packet_hops": 4_000_000,
-        "flows_done": 30,
-        "flows_total": 100,
-        "wall_s": 2.0,
-    }
-    assert fraction(state) == 0.5
-    assert remaining_s(state, 0.5) == 2.0
-    assert describe(state, 0.5) == "500 µs / 1 ms · 30/100 flows · 2.0 M hops/s · ETA 0:02"
-    open_end = {**state, "end_ps": None, "flows_total": None}
+    assert fraction(HALFWAY) == 0.5
+    assert remaining_s(HALFWAY, 0.5) == 2.0
+    assert describe(HALFWAY, 0.5) == "500 µs / 1 ms · 30/100 flows · 2.0 M hops/s · ETA 0:02"
+    open_end: fanin.ProgressState = {**HALFWAY, "end_ps": None, "flows_total": None}
     assert fraction(open_end) is None
     assert remaining_s(open_end, None) is None
     assert describe(open_end, None) == "500 µs · 30 flows · 2.0 M hops/s"
     assert fraction(open_end, 2 * 10**9) == 0.25
     assert fraction(open_end, 10**8) == 0.99
-    assert fraction(state, 10**8) == 0.5, "what is known counts more"
-    assert describe(state, 1e-4).endswith("ETA 5:33:18")
+    assert fraction(HALFWAY, 10**8) == 0.5, "what is known counts more"
+    assert describe(HALFWAY, 1e-4).endswith("ETA 5:33:18")
 
 
 @pytest.mark.parametrize(
@@ -477,17 +480,8 @@ def test_the_last_arrival_is_read_from_the_scenario(stops: list[str | None], las
 
 def test_a_terminal_gets_a_bar() -> None:
     console = Console(force_terminal=True, file=io.StringIO(), width=120)
-    state: fanin.ProgressState = {
-        "sim_ps": 5 * 10**8,
-        "end_ps": 10**9,
-        "events": 1,
-        "packet_hops": 4_000_000,
-        "flows_done": 30,
-        "flows_total": 100,
-        "wall_s": 2.0,
-    }
     with Bar(console) as bar:
-        bar(state)
+        bar(HALFWAY)
     drawn = console.file.getvalue()  # type: ignore[attr-defined]
     assert "30/100 flows" in drawn
     assert "100 %" in drawn, "a run that has ended is done"

@@ -17,8 +17,6 @@ from fanin.cli.output import show_summary
 from fanin.tables import overview
 from fanin.text import show
 
-pytestmark = pytest.mark.native
-
 MSS = 1460
 SCENARIO = {
     "name": "job",

@@ -25,7 +25,6 @@ def test_there_is_a_page_for_each() -> None:
     assert [page.stem for page in PAGES] == ["coming-from-hpcc", "coming-from-htsim", "coming-from-ns3", "coming-from-omnetpp"]
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_scenario_gives_what_the_page_states(page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -145,7 +145,6 @@ def test_a_walk_through_begins_as_its_tutorial_shows(tmp_path: Path, page: str) 
     assert "Adding a host transport" in words
 
 
-@pytest.mark.native
 def test_the_picture_of_the_demo_is_what_it_prints(tmp_path: Path) -> None:
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     script = (ROOT / "examples" / "terminal_picture.py").read_text(encoding="utf-8")
@@ -168,7 +167,6 @@ def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         return dict(zip(pages, pool.map(lambda page, folder: commands.run(page, folder, WRITE), pages, folders), strict=True))
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_the_commands_of_a_page_print_what_it_shows(ran: dict[Path, Ran], page: Path) -> None:
     assert ran[page].commands > 0

@@ -21,6 +21,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import fanin
+from browsing import CONTRAST, Page, needs_browser, open_page, script
 from fake_result import write_result
 from fanin import comparison
 from fanin.cli import app
@@ -28,9 +29,6 @@ from fanin.comparison import page, tables, variants
 from fanin.statistics import metrics
 from fanin.sweep import by_axis
 from fanin.text import terminal
-from test_report import CONTRAST, Page, browser, needs_browser, open_page, script
-
-__all__ = ["browser"]
 
 RUNNER = CliRunner()
 ROOT = Path(__file__).parents[2]
@@ -139,7 +137,6 @@ def test_queues_are_quantiles_over_all_samples_of_ports_that_sent(folder: Path) 
     assert "from_hosts" not in found
 
 
-@pytest.mark.native
 def test_numbers_of_a_real_run(tmp_path: Path) -> None:
     scenario = {
         "topology": {"kind": "single_switch", "hosts": 5, "link": {"rate": "10Gbps", "delay": "1us"}},
@@ -718,7 +715,6 @@ def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: Any) -> None:
     ]
 
 
-@pytest.mark.native
 def test_a_real_sweep_is_compared_as_its_result_folders_are(tmp_path: Path) -> None:
     sweeps = pytest.importorskip("fanin.sweep")
     scenario = {
@@ -748,7 +744,6 @@ def test_a_real_sweep_is_compared_as_its_result_folders_are(tmp_path: Path) -> N
     assert json.loads(done.stdout) == json.loads(by_axis.to_json())
 
 
-@pytest.mark.native
 def test_the_example_runs_and_finds_what_it_says(tmp_path: Path) -> None:
     example = ROOT / "examples" / "compare.py"
     done = subprocess.run([sys.executable, example, tmp_path], capture_output=True, text=True, check=False)
@@ -771,9 +766,8 @@ def compared_page(made: comparison.Comparison, tmp_path_factory: pytest.TempPath
     yield made.report(tmp_path_factory.mktemp("compared") / "compare.html")
 
 
+@needs_browser
 class TestInBrowser:
-    pytestmark = needs_browser
-
     def test_charts_are_drawn_and_verdicts_shown(self, browser: Any, compared_page: Path) -> None:
         open_page(browser, compared_page)
         assert browser.get_log("browser") == []

@@ -18,7 +18,6 @@ import fanin
 from fanin.cli import app
 from fanin.conformance import conform
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "examples" / "conform" / "s_ecn.c"
 PAIRS = {"cases": ["pairs"], "rates": ["10Gbps"]}

@@ -20,7 +20,6 @@ from fanin.conformance_capture import FrameDifference, conform_captures
 from test_conform import SOURCE, asked, compiled
 from test_detours import scenario
 
-pytestmark = pytest.mark.native
 EXAMPLE = SOURCE.with_name("s_ecn_pcap.c")
 DEVICE = [sys.executable, device.__file__]
 

@@ -25,7 +25,6 @@ import fanin
 from fanin import cosim
 from fanin.cli import app
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 RTL = ROOT / "dataplane" / "rtl"
 K, CREDIT = 20_000, 1538

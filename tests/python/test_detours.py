@@ -14,9 +14,8 @@ import pytest
 import fanin
 from fanin.explain import detours
 from fanin.tables import counters
-from test_capture import TSHARK, tshark
+from test_capture import TSHARK, shown, tshark
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "docs" / "wireshark" / "fanin_rimm.lua"
 PDN_LUA = ROOT / "docs" / "wireshark" / "fanin_pdn.lua"
@@ -74,11 +73,8 @@ def test_wireshark_shows_headers_and_the_packets_behind_them(ip: str, more: dict
     assert counted["dropped_away"] == 0
     to = "ip.dst" if ip == "v4" else "ipv6.dst"
     fields = ["rimm.kind", "rimm.depth", "rimm.number", "rimm.port", "rimm.queue", to, "tcp.port"]
-    scripts = ["-X", f"lua_script:{LUA}", "-X", f"lua_script:{PDN_LUA}"]
-    each = [word for name in fields for word in ("-e", name)]
-    lines = tshark(ran.path / "packets.pcapng", *scripts, "-Y", "rimm", "-T", "fields", *each)
-    assert len(lines) == ran.manifest["files"]["packets"], "every frame between these switches has a header"
-    rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+    rows = shown(ran.path / "packets.pcapng", "rimm", fields, LUA, PDN_LUA)
+    assert len(rows) == ran.manifest["files"]["packets"], "every frame between these switches has a header"
     kinds = Counter(int(row["rimm.kind"], 0) for row in rows)
     assert kinds[0xA8F1] == counted["detoured"] + counted["redetoured"] > 100
     assert kinds[0xA8F2] == kinds[0xA8F1] - counted["astray"]
@@ -97,6 +93,7 @@ def test_wireshark_shows_headers_and_the_packets_behind_them(ip: str, more: dict
     assert said[0] >= 40, said
     assert emptied, said
     assert all(0 < before < 40 for before in emptied), said
+    scripts = ("-X", f"lua_script:{LUA}", "-X", f"lua_script:{PDN_LUA}")
     warnings = tshark(ran.path / "packets.pcapng", *scripts, "-q", "-z", "expert,warn")
     assert not [line for line in warnings if "alformed" in line or "hecksum" in line], warnings
 
@@ -116,11 +113,8 @@ def rival(key: str, telemetry: dict[str, Any]) -> fanin.Scenario:
 def test_wireshark_shows_other_headers_and_lengths_of_cut_frames(key: str, field: str, snap: str | None, tmp_path: Path) -> None:
     capture = {"links": ["leaf2->spine*", "spine*->leaf2"], **({"snap": snap} if snap else {})}
     ran = fanin.run(rival(key, {"capture": capture}), tmp_path / "out", progress=False)
-    scripts = ["-X", f"lua_script:{LUA}", "-X", f"lua_script:{SHIMS_LUA}"]
     fields = [field, "vertigo.again", "frame.len", "tcp.len", "ip.len", "tcp.hdr_len"]
-    each = [word for name in fields for word in ("-e", name)]
-    lines = tshark(ran.path / "packets.pcapng", *scripts, "-Y", f"{key} && tcp", "-T", "fields", *each)
-    rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+    rows = shown(ran.path / "packets.pcapng", f"{key} && tcp", fields, LUA, SHIMS_LUA)
     assert len(rows) > 50
     if key == "vertigo":
         assert len(rows) == ran.manifest["files"]["packets"], "every frame has a header"

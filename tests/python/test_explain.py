@@ -16,7 +16,6 @@ from fanin import explain, report
 from fanin.cli import EXIT_BAD_INPUT, app
 
 PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
-pytestmark = pytest.mark.native
 
 
 def scenario(text: str, folder: Path) -> fanin.Scenario:

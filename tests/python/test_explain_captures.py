@@ -17,7 +17,6 @@ from fanin import analysis
 from fanin.cli import EXIT_BAD_INPUT, app
 from fanin.explain.captured import CAPTURED
 
-pytestmark = pytest.mark.native
 CAPTURES = Path(__file__).parents[2] / "examples" / "captures"
 US = 1_000_000
 INCAST = """

@@ -70,7 +70,7 @@ def test_inputs_that_wait_for_a_port_are_drawn_beside_its_queue(tmp_path: Path) 
 
 def test_a_burst_ends_where_the_queue_is_small() -> None:
     def found(levels: list[int]) -> tuple[int, int] | None:
-        return series.burst(pl.DataFrame({"time_ps": [100 * i for i in range(len(levels))], "level": levels}), "level")
+        return series.burst(pl.DataFrame({"time_ps": [100 * i for i in range(len(levels))], "level": levels}))
 
     idle = [0] * 20
     assert found([*idle, 40, 100, 60, 30, *idle]) == (1900 - 100, 2400 + 100)

@@ -55,7 +55,6 @@ def small_files_only() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (50, resource.RLIM_INFINITY))
 
 
-@pytest.mark.native
 @pytest.mark.parametrize(
     ("command", "name", "said"),
     [
@@ -122,7 +121,6 @@ app()
 """The command line, with pages that a disk of 4.6 MB has no room for."""
 
 
-@pytest.mark.native
 @pytest.mark.parametrize(
     ("command", "error", "left"),
     [
@@ -156,7 +154,6 @@ def test_a_small_disk_ends_a_command_with_one_line(
         assert fanin.load(small_disk / "out").status == "partial"
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_that_is_cut_short_is_an_error(tmp_path: Path, unbuffered: str) -> None:
     """The disk takes a part of the first write, and Python, where it does not buffer, does not ask for the rest."""
@@ -175,7 +172,6 @@ def test_output_that_is_cut_short_is_an_error(tmp_path: Path, unbuffered: str) -
     assert (tmp_path / "schema.json").stat().st_size == 50
 
 
-@pytest.mark.native
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
     "command",
@@ -211,7 +207,6 @@ def test_a_standard_output_that_is_full_is_one_line_too(tmp_path: Path, folder: 
         assert fanin.load(tmp_path / "out").complete
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("command", ["reproduce --list --json", "schema", "vectors s-ecn --format csv"])
 def test_a_reader_that_has_gone_is_no_error_to_speak_of(command: str) -> None:
     reading, writing = os.pipe()
@@ -233,7 +228,6 @@ def test_figures_too(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPat
     assert names(tmp_path) == []
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("command", ["check PIPE", "run PIPE -o OUT", "analyze PIPE", "report FOLDER"])
 def test_a_pipe_that_nobody_feeds_is_not_waited_for(tmp_path: Path, command: str) -> None:
     os.mkfifo(tmp_path / "pipe.json")

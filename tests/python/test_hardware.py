@@ -17,8 +17,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "hardware"))
 import against_tofino  # type: ignore[import-not-found]
 import tofino  # type: ignore[import-not-found]
 
-native = pytest.mark.native
-
 
 def row(algorithm: str, flows: int, cells: int) -> tofino.Row:
     return next(r for r in tofino.rows() if (r.algorithm, r.flows, r.cells) == (algorithm, flows, cells))
@@ -83,7 +81,6 @@ def departures(queues: pl.DataFrame, limit: int) -> list[tuple[int, int]]:
     return found
 
 
-@native
 @pytest.mark.parametrize("which", [("cubic", 4, 1500), ("reno", 16, 15000)])
 def test_counting_at_arrivals_is_counting_at_departures(which: tuple[str, int, int], tmp_path: Path) -> None:
     chosen = row(*which)
@@ -96,7 +93,6 @@ def test_counting_at_arrivals_is_counting_at_departures(which: tuple[str, int, i
     assert np.abs(exact - outcome.readings).max() <= 1, (exact, outcome.readings)
 
 
-@native
 def test_some_rows_agree() -> None:
     """Rows with several flows, within what one run of a second tells; the bars of all rows are those of `make hardware-test`."""
     some = [r for r in tofino.rows() if r.cells in (4000, 15000) and r.flows > 1]

@@ -18,7 +18,6 @@ from fanin.cli import app, starter
 from fanin.cli.starter import LOADS, TOPOLOGIES, TRAFFIC, Choices, make
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.native
 
 
 ALL = bool(os.environ.get("FANIN_ALL"))

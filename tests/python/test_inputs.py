@@ -25,7 +25,6 @@ from fanin.analysis.clock import Clock, read_zone
 from fanin.cli import app
 from fanin.files import spool
 
-pytestmark = pytest.mark.native
 START = 1_795_368_600_123_456_789
 """2026-11-22T17:30:00.123456789Z"""
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import fanin
-from test_capture import TSHARK, tshark
+from test_capture import TSHARK, shown
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "docs" / "wireshark" / "fanin_int.lua"
 
@@ -52,9 +51,7 @@ def test_wireshark_shows_records_and_the_packets_behind_them(tmp_path: Path) -> 
         "ip.dst",
         "infiniband.bth.opcode",
     ]
-    each = [word for name in fields for word in ("-e", name)]
-    lines = tshark(ran.path / "packets.pcapng", "-X", f"lua_script:{LUA}", "-Y", "int", "-T", "fields", *each)
-    rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+    rows = shown(ran.path / "packets.pcapng", "int", fields, LUA)
     assert all(row["ip.dst"] and row["infiniband.bth.opcode"] for row in rows), "the packet behind it is shown as ever"
     into = [row for row in rows if row["frame.interface_name"] == "leaf1->h5"]
     assert len(into) == data

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 import fanin
 
-pytestmark = pytest.mark.native
 FOLDER = Path(__file__).parent / "kernel"
 R = 100e6
 """HTB at 100 Mb/s counts 1514 B a frame."""

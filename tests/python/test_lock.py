@@ -69,7 +69,6 @@ def live(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         process.communicate()
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("overwrite", [True, False])
 def test_a_folder_that_a_run_writes_to_is_refused(live: tuple[subprocess.Popen[str], Path], overwrite: bool) -> None:
     process, out = live
@@ -90,7 +89,6 @@ def test_a_folder_that_a_run_writes_to_is_refused(live: tuple[subprocess.Popen[s
     assert LOCK not in {entry.name for entry in out.iterdir()}
 
 
-@pytest.mark.native
 def test_a_killed_run_is_not_taken_for_complete_and_its_lock_is_gone(live: tuple[subprocess.Popen[str], Path]) -> None:
     process, out = live
     result = fanin.load(out)
@@ -118,7 +116,6 @@ def test_a_killed_run_is_not_taken_for_complete_and_its_lock_is_gone(live: tuple
     assert sorted(entry.name for entry in out.iterdir() if entry.name.startswith(".")) == []
 
 
-@pytest.mark.native
 def test_two_runs_of_one_process_are_kept_apart_too(tmp_path: Path) -> None:
     (tmp_path / "endless.toml").write_text(ENDLESS)
     refused: list[str] = []
@@ -281,7 +278,6 @@ def test_what_a_manifest_says_of_rows_may_be_anything(tmp_path: Path) -> None:
     assert fanin.load(out).complete, "a damaged table is an error when it is read"
 
 
-@pytest.mark.native
 def test_all_rows_of_a_run_are_as_its_manifest_says(tmp_path: Path) -> None:
     (tmp_path / "short.toml").write_text(SHORT.replace("sample =", 'hosts = ["0"]\nsample ='))
     result = fanin.run(tmp_path / "short.toml", tmp_path / "out", progress=False)

@@ -16,7 +16,6 @@ from fanin.cli import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = "\n".join((DOCS / name).read_text(encoding="utf-8") for name in ("lossless.md", "dev/lossless-measured.md"))
-pytestmark = pytest.mark.native
 
 
 def rows(head: str) -> list[list[str]]:

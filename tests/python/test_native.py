@@ -26,7 +26,6 @@ from fanin import _core, benchmark, report, types
 from fanin.cli import app
 from fanin.tables.schemas import SCHEMAS, schema
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 
 INCAST: dict[str, Any] = {

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.native
-
 # What Plotly needs of IPython to show HTML, in a process that is no notebook: pieces of HTML are collected.
 INSIDE = """
 import importlib.machinery, sys, types

@@ -14,16 +14,14 @@ from rich import console
 from typer.testing import CliRunner
 
 import fanin
+from browsing import needs_browser, open_page
 from fake_result import write_result
 from fanin import _core, report
 from fanin.analysis import tables
 from fanin.cli import app, output
 from fanin.tables import counters, overview
 from fanin.text import terminal
-from test_capture import TSHARK, tshark
-from test_report import CHROMIUM, DRIVER, browser, open_page
-
-__all__ = ["browser"]
+from test_capture import TSHARK, shown
 
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "docs" / "wireshark" / "fanin_pdn.lua"
@@ -55,15 +53,10 @@ def with_counts(folder: Path, mechanisms: dict[str, Any]) -> fanin.Result:
     return fanin.load(folder)
 
 
-def each(fields: list[str]) -> list[str]:
-    return [word for name in fields for word in ("-e", name)]
-
-
 def fact(result: fanin.Result, key: str = "notifications") -> overview.Fact | None:
     return next((f for f in overview.facts(result.summary, result.manifest) if f.key == key), None)
 
 
-@pytest.mark.native
 def test_a_run_says_in_one_line_what_became_of_them(tmp_path: Path) -> None:
     shown = fact(with_counts(tmp_path / "a", {"notifications": COUNTS}))
     assert shown is not None
@@ -76,7 +69,6 @@ def test_a_run_says_in_one_line_what_became_of_them(tmp_path: Path) -> None:
     assert fact(with_counts(tmp_path / "c", {})) is None
 
 
-@pytest.mark.native
 def test_the_page_shows_each_counter_with_its_meaning_and_each_failure(tmp_path: Path) -> None:
     text = report.render(with_counts(tmp_path / "a", {"notifications": COUNTS}))
     section = re.search(r'<section id="notifications" class="counters">(.*?)</section>', text, re.DOTALL)
@@ -98,7 +90,6 @@ def test_the_page_shows_each_counter_with_its_meaning_and_each_failure(tmp_path:
     assert 'id="notifications"' not in report.render(with_counts(tmp_path / "b", {}))
 
 
-@pytest.mark.native
 def test_counters_that_this_version_does_not_know_are_shown_by_name(tmp_path: Path) -> None:
     result = with_counts(tmp_path / "a", {"lookahead": {"sent": 3, "by_reason": {"full": 2}}, "trimming": {"trimmed": 4, "new": 1}})
     assert [group.name for group in counters.groups(result.summary)] == ["trimming", "lookahead"]
@@ -109,7 +100,6 @@ def test_counters_that_this_version_does_not_know_are_shown_by_name(tmp_path: Pa
         assert "by_reason: full" in text
 
 
-@pytest.mark.native
 def test_terminal_page_notebook_and_frame_have_every_counter_of_the_core(tmp_path: Path) -> None:
     declared = {group["name"]: group["counters"] for group in _core.counters()}
     result = with_counts(tmp_path / "a", {name: {c["name"]: 1 for c in listed} for name, listed in declared.items()})
@@ -130,7 +120,6 @@ def shown_in_terminal(result: fanin.Result) -> str:
     return capture.get()
 
 
-@pytest.mark.native
 def test_trimming_is_shown_in_the_same_way(tmp_path: Path) -> None:
     scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "pdn" / "fan-in.toml").replace(
         {
@@ -160,7 +149,6 @@ def test_trimming_is_shown_in_the_same_way(tmp_path: Path) -> None:
     assert 'id="notifications"' not in text
 
 
-@pytest.mark.native
 def test_both_may_run_together(tmp_path: Path) -> None:
     scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "pdn" / "fan-in.toml").replace(
         {"switch.mechanisms.trimming.headers": "12KB", "transport.trim_nack": True}
@@ -190,7 +178,6 @@ def notified(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
     return fanin.run(changed, tmp_path_factory.mktemp("notified") / "out", progress=False)
 
 
-@pytest.mark.native
 def test_a_capture_shows_what_the_simulator_counted(notified: fanin.Result) -> None:
     counts = notified.summary["mechanisms"]["notifications"]
     assert set(counts) == set(COUNTS)
@@ -214,7 +201,6 @@ def test_a_capture_shows_what_the_simulator_counted(notified: fanin.Result) -> N
     assert found.bursts.schema["notifications"] == pl.UInt64()
 
 
-@pytest.mark.native
 def test_terminal_page_and_notebook_show_them(notified: fanin.Result, tmp_path: Path) -> None:
     capture, page = notified.path / "packets.pcapng", tmp_path / "a.html"
     ran = CliRunner().invoke(app, ["analyze", str(capture), "--rate", "1Gbps", "--top", "3"])
@@ -237,7 +223,6 @@ def test_terminal_page_and_notebook_show_them(notified: fanin.Result, tmp_path: 
     assert 'id="notifications"' not in plain.report(page).read_text()
 
 
-@pytest.mark.native
 @pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make install-tshark")
 @pytest.mark.parametrize("ip", ["v4", "v6"])
 def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_path: Path) -> None:
@@ -254,9 +239,8 @@ def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_
     version, suffix = ("ip", "") if ip == "v4" else ("ipv6", "6")
     fields = [f"pdn.src{suffix}", "pdn.sport", "pdn.seq", "pdn.length", "pdn.operation", f"{version}.src", f"{version}.dst"]
     checked = [f"{version}.dst", f"pdn.src{suffix}"]
-    lines = tshark(ran.path / "packets.pcapng", "-X", f"lua_script:{LUA}", "-Y", "pdn", "-T", "fields", *each(fields))
-    assert len(lines) == ran.summary["mechanisms"]["notifications"]["raised"] == ran.drops.height
-    rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+    rows = shown(ran.path / "packets.pcapng", "pdn", fields, LUA)
+    assert len(rows) == ran.summary["mechanisms"]["notifications"]["raised"] == ran.drops.height
     data = [row for row in rows if row["pdn.operation"] == "1"]
     notified = sorted((int(row["pdn.seq"]), int(row["pdn.length"])) for row in data)
     dropped = ran.drops.filter(pl.col("payload_bytes") > 0)
@@ -265,18 +249,8 @@ def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_
     behind = [row for row in rows if row[f"{version}.dst"]]
     assert 0 < len(behind) < len(rows), "some came alone"
     assert all(row[checked[0]] == row[checked[1]] for row in behind), "on the last link, to the host that is notified"
-    status = tshark(
-        ran.path / "packets.pcapng",
-        "-X",
-        f"lua_script:{LUA}",
-        "-Y",
-        f"pdn && {version}",
-        "-T",
-        "fields",
-        "-e",
-        "tcp.checksum.status",
-    )
-    assert set(status) == {"1"}, "1 is good"
+    status = shown(ran.path / "packets.pcapng", f"pdn && {version}", ["tcp.checksum.status"], LUA)
+    assert {frame["tcp.checksum.status"] for frame in status} == {"1"}, "1 is good"
 
 
 def test_what_could_not_be_read_is_said() -> None:
@@ -312,9 +286,7 @@ def test_what_could_not_be_read_is_said() -> None:
     assert tables.notice_rows({"notifications": None}, 5)[1] == []
 
 
-@pytest.mark.native
-@pytest.mark.browser
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium")
+@needs_browser
 def test_both_pages_in_a_browser(browser: Any, notified: fanin.Result, tmp_path: Path) -> None:
     report.write(notified, tmp_path / "run.html")
     trace = fanin.analyze(notified.path / "packets.pcapng", rate="1Gbps")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 P4 = ROOT / "dataplane" / "p4"
 PAGE = (ROOT / "docs" / "dev" / "rtl.md").read_text(encoding="utf-8")

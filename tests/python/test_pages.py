@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import json
 import math
 import random
 import re
@@ -22,15 +21,13 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
+from browsing import Page, needs_browser, open_page, requested, script
 from fanin import pages, report
 from fanin.analysis import answer, explorer
 from fanin.analysis.page import render_analysis
 from fanin.figures import framed
 from fanin.text import flows, show
-from test_report import Page, browser, needs_browser, open_page, script
 from test_report import explorer as data_of
-
-__all__ = ["browser"]
 
 CAPTURES = Path(__file__).parents[2] / "examples" / "captures"
 MIT = "Permission is hereby granted, free of charge"
@@ -292,9 +289,8 @@ def sized(browser: Any, width: int, height: int) -> None:
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
+@needs_browser
 class TestInBrowser:
-    pytestmark = needs_browser
-
     @pytest.fixture(autouse=True)
     def unsized(self, browser: Any) -> Any:
         yield
@@ -575,7 +571,6 @@ class TestInBrowser:
         assert len(scripts) == 6
         open_page(browser, page)
         script(browser, "Bursts.open(5); document.getElementById('earlier').click()")
-        events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-        requests = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        requests = [request["url"] for request in requested(browser)]
         assert [url for url in requests if not url.startswith(("file://", "data:", "blob:"))] == []
         assert browser.get_log("browser") == []

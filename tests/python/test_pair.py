@@ -19,7 +19,6 @@ import fanin
 from fanin.analysis import tables
 from fanin.cli import app
 
-pytestmark = pytest.mark.native
 CAPTURES = Path(__file__).parents[2] / "examples" / "captures"
 HTB: dict[str, Any] = {"rate": "100Mbps", "overhead": "0B", "fcs": False}
 """The port of the testbed: Linux counts frames without check sequence, and HTB lets 1514 B of them through for 1514 B."""

@@ -10,8 +10,6 @@ import pytest
 
 import fanin
 
-pytestmark = pytest.mark.native
-
 BYTE, SIZE, BUFFER, START = 0.8, 1514, 200_000, 1_795_000_000_000_000_000
 """Of a port of 10 Gb/s [ns]; bytes of a frame, and of the buffer; the first time [ns]."""
 

@@ -9,9 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-pytestmark = pytest.mark.native
 FRAME = 116
 """Bytes of a record and the 100 B that it keeps of its frame."""
 KEPT = 1 << 20

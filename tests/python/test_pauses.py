@@ -16,8 +16,6 @@ from fanin import report
 from fanin.cli import app
 from fanin.explain import pauses
 
-pytestmark = pytest.mark.native
-
 FRAME, PFC, LINK, LATENCY = 1538 * 800, 84 * 800, 1_000_000, 300_000
 CAME = FRAME + LINK + LATENCY
 ASKED, OVER = CAME + 100_000, CAME + FRAME

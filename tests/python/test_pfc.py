@@ -11,9 +11,7 @@ import pytest
 
 import fanin
 from fanin.tables.schemas import schema
-from test_capture import TSHARK, tshark
-
-pytestmark = pytest.mark.native
+from test_capture import TSHARK, shown
 
 
 def scenario(**pfc: Any) -> fanin.Scenario:
@@ -56,9 +54,7 @@ def test_pauses_are_a_table_and_add_up_to_the_summary(tmp_path: Path) -> None:
 def test_wireshark_reads_pfc_frames(tmp_path: Path) -> None:
     fanin.run(scenario(), tmp_path / "out")
     fields = ("eth.dst", "macc.opcode", "macc.cbfc.pause_time.c3", "frame.len")
-    wanted = [word for field in fields for word in ("-e", field)]
-    lines = tshark(tmp_path / "out" / "packets.pcapng", "-Y", "macc", "-T", "fields", *wanted)
-    rows = [line.split("\t") for line in lines]
+    rows = [list(frame.values()) for frame in shown(tmp_path / "out" / "packets.pcapng", "macc", fields)]
     assert rows and {row[0] for row in rows} == {"01:80:c2:00:00:01"}
     assert {int(row[1], 0) for row in rows} == {0x0101}
     assert {int(row[2], 0) for row in rows} == {0, 65_535}
@@ -99,8 +95,6 @@ def test_wireshark_reads_notifications_of_rcm(tmp_path: Path) -> None:
     )
     lua = Path(__file__).parents[2] / "docs" / "wireshark" / "fanin_rcm.lua"
     fields = ("rcm.kind", "rcm.degree", "rcm.src", "eth.dst", "frame.len")
-    wanted = [word for field in fields for word in ("-e", field)]
-    lines = tshark(result.path / "packets.pcapng", "-X", f"lua_script:{lua}", "-Y", "eth.type == 0xa8f9", "-T", "fields", *wanted)
-    rows = [line.split("\t") for line in lines]
+    rows = [list(frame.values()) for frame in shown(result.path / "packets.pcapng", "eth.type == 0xa8f9", fields, lua)]
     assert rows and {row[0] for row in rows} <= {"1", "2"} and {row[3] for row in rows} == {"01:80:c2:00:00:0e"}
     assert {row[4] for row in rows} == {"60"} and any(0 < int(row[1]) <= 63 and row[2].startswith("10.0.0.") for row in rows)

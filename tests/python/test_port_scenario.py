@@ -18,7 +18,6 @@ from fanin.analysis import port_scenario
 from fanin.analysis.port_scenario import PortScenario
 from fanin.cli import app
 
-pytestmark = pytest.mark.native
 CAPTURES = Path(__file__).parents[2] / "examples" / "captures"
 HTB: dict[str, Any] = {"rate": "100Mbps", "overhead": "0B", "fcs": False}
 """The port of the captures: Linux' HTB, in frames without their check sequence."""

@@ -38,7 +38,6 @@ def test_all_exceptions_of_the_package_are_here() -> None:
     assert found == {"CompareError", "OutputError", "ResultError", "ScenarioError", "TraceError"}
 
 
-@pytest.mark.native
 @pytest.mark.parametrize(
     "error",
     [
@@ -104,7 +103,6 @@ def left() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_a_pool_shows_the_message_and_leaves_nothing(tmp_path: Path, left: Path, method: str) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -123,7 +121,6 @@ def test_a_pool_shows_the_message_and_leaves_nothing(tmp_path: Path, left: Path,
     assert [path.name for path in left.iterdir()] == ["fanin-mine"], "not locked by Fanin, so not Fanin's"
 
 
-@pytest.mark.native
 def test_a_folder_in_use_is_not_removed_by_another_process(tmp_path: Path) -> None:
     code = (
         f"import fanin, subprocess, sys; s = {TINY}; "

@@ -46,7 +46,6 @@ def test_a_scenario_is_read_by_path_and_iterated() -> None:
             scenario[missing]
 
 
-@pytest.mark.native
 def test_a_sweep_says_how_many_runs_it_has_and_is_empty_before_the_first(tmp_path: Path) -> None:
     sweep = run(tmp_path / "out", {"seeds": 2, "grid": {"engine.max_events": [50, 1_000_000]}})
     assert repr(sweep) == f"<fanin.Sweep '{tmp_path / 'out'}': 4 of 4 runs, 2 failed>"
@@ -59,7 +58,6 @@ def test_a_sweep_says_how_many_runs_it_has_and_is_empty_before_the_first(tmp_pat
     assert empty.height == 0 and empty["value"].dtype == pl.Float64
 
 
-@pytest.mark.native
 def test_labels_have_every_setting_that_differs_and_the_first_point_is_the_base(tmp_path: Path) -> None:
     points = [
         {"label": "usual"},

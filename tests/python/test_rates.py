@@ -11,8 +11,6 @@ import pytest
 import fanin
 from fanin.figures import rates
 
-pytestmark = pytest.mark.native
-
 
 def run(folder: Path, transport: dict[str, Any], senders: int = 4) -> fanin.Result:
     scenario = fanin.Scenario(

@@ -8,9 +8,6 @@ import itertools
 import json
 import math
 import re
-import shutil
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +20,13 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
+from browsing import CONTRAST, Page, needs_browser, open_page, requested, script
 from fake_result import COLD, PORT, write_followed, write_result, write_table
 from fanin import report
 from fanin.analysis import tables
 from fanin.figures import series
 from fanin.text import show
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-needs_browser = [
-    pytest.mark.browser,
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium"),
-]
 CHARTS = {
     "fct",
     "slowdown",
@@ -48,26 +40,6 @@ CHARTS = {
     "throughput-ports",
     "drops-marks",
 }
-
-
-class Page(HTMLParser):
-    """What a page refers to, and its text by element id."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.references: list[str] = []
-        self.handlers: list[str] = []
-        self.ids: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name in ("src", "href", "data", "action", "srcset", "poster", "background"):
-                self.references.append(f"{tag} {name}={value}")
-            if name.startswith("on"):
-                self.handlers.append(f"{tag} {name}")
-            if name == "id" and value:
-                self.ids.add(value)
 
 
 def test_the_page_refers_to_nothing_and_forbids_everything(folder: Path) -> None:
@@ -226,33 +198,6 @@ def test_a_page_with_many_packets_can_still_be_mailed(tmp_path: Path, monkeypatc
         assert ("bands" in view) is every
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM or ""
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--window-size=1280,900"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER or ""))
-    driver.set_script_timeout(60)
-    yield driver
-    driver.quit()
-
-
-def open_page(browser: webdriver.Chrome, page: Path) -> None:
-    """Open a page afresh and have all charts drawn that are on it."""
-    for log in ("browser", "performance"):
-        browser.get_log(log)  # type: ignore[no-untyped-call]
-    browser.get(page.as_uri())
-    browser.execute_script("for (const name of ['beforeprint', 'afterprint']) window.dispatchEvent(new Event(name))")
-    done = "return [...document.querySelectorAll('.plot')].every(p => p.dataset.drawn === 'done')"
-    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(done))
-
-
-def script(browser: webdriver.Chrome, text: str, *arguments: Any) -> Any:
-    return browser.execute_script(text, *arguments)
-
-
 def drawn(browser: webdriver.Chrome, chart: str) -> dict[str, tuple[Any, Any]]:
     """The curves that a chart shows: name → x, y."""
     curves = script(
@@ -278,35 +223,6 @@ return document.getElementById(arguments[0]).fanin.plots.map(({ctx}) => {
 """
 """How many colours each panel of a chart has."""
 
-CONTRAST = """
-const number = (text) => (text.match(/[0-9.]+/g) || []).map(Number);
-const over = (front, back) => {
-  const a = front.length > 3 ? front[3] : 1;
-  return [0, 1, 2].map((i) => a * front[i] + (1 - a) * back[i]);
-};
-const light = (rgb) => {
-  const [r, g, b] = rgb.map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const behind = (element) => {
-  if (!element) return [255, 255, 255];
-  return over(number(getComputedStyle(element).backgroundColor), behind(element.parentElement));
-};
-const seen = [];
-for (const element of document.querySelectorAll("body *")) {
-  const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-  if (!own || !element.getClientRects().length || element.closest("script, .uplot")) continue;
-  const back = behind(element);
-  let opacity = 1;
-  for (let up = element; up; up = up.parentElement) opacity *= Number(getComputedStyle(up).opacity);
-  const color = number(getComputedStyle(element).color);
-  const [a, b] = [light(over([...color.slice(0, 3), (color[3] ?? 1) * opacity], back)), light(back)];
-  seen.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.tagName, element.textContent.slice(0, 40)]);
-}
-return seen;
-"""
-"""The contrast of each element that has text of its own."""
-
 
 @pytest.fixture(scope="module")
 def bursts(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -322,9 +238,8 @@ def per_millisecond(browser: webdriver.Chrome, chart: str) -> float:
     return next(n for unit, n in (("[ms]", 1.0), ("[us]", 1e3), ("[µs]", 1e3), ("[ns]", 1e6), ("[s]", 1e-3)) if unit in title)
 
 
+@needs_browser
 class TestInBrowser:
-    pytestmark = needs_browser
-
     def test_all_charts_are_drawn_without_error_or_request(self, browser: webdriver.Chrome, page: Path) -> None:
         open_page(browser, page)
         assert {plot.get_attribute("id") for plot in browser.find_elements(By.CSS_SELECTOR, ".plot")} == CHARTS
@@ -332,8 +247,7 @@ class TestInBrowser:
             assert drawn(browser, chart), chart
             assert all(colors > 3 for colors in script(browser, COLORS, chart)), f"{chart}: axes alone"
         assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
-        events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]  # type: ignore[no-untyped-call]
-        requests = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        requests = [request["url"] for request in requested(browser)]
         assert page.as_uri() in requests
         assert [url for url in requests if not url.startswith(("file://", "data:", "blob:"))] == []
 
@@ -463,7 +377,6 @@ class TestInBrowser:
         assert high - low < 0.5 * (last - first), "opened at the burst, the rest around it"
         assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
-    @pytest.mark.native
     def test_a_real_run_has_a_page_that_holds_its_data(self, browser: webdriver.Chrome, tmp_path: Path) -> None:
         scenario = fanin.Scenario.from_file(Path(__file__).parents[2] / "scenarios" / "incast.toml")
         result = fanin.run(

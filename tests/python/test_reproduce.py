@@ -139,7 +139,6 @@ def test_each_scenario_of_a_paper_is_part_of_the_package_and_valid() -> None:
     assert {path.suffix for path in files} <= {".toml"}, "pyproject.toml includes scenarios/*/*.toml"
 
 
-@pytest.mark.native
 def test_the_papers_scenarios_are_valid() -> None:
     for path in sorted(SCENARIOS.glob("*/*.toml")):
         check = fanin.Scenario.from_file(path).check()
@@ -149,7 +148,6 @@ def test_the_papers_scenarios_are_valid() -> None:
 # -- runs ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.native
 @pytest.mark.usefixtures("registry")
 def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path, temporary: Path) -> None:
     for jobs in (1, 2):
@@ -168,7 +166,6 @@ def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path, temporary: Pa
     assert pl.read_csv(tmp_path / "2" / "data" / "peaks.csv")["peak_bytes"][2] == expected.queues["queue_bytes"].max()
 
 
-@pytest.mark.native
 def test_runs_that_figures_share_are_done_once() -> None:
     tiny = fanin.Scenario(fake_figures.TINY)
     calls: list[int] = []
@@ -193,7 +190,6 @@ def test_runs_that_figures_share_are_done_once() -> None:
         assert one is not two
 
 
-@pytest.mark.native
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_failed_run_names_scenario_and_seed_and_others_go_on(tmp_path: Path, temporary: Path, jobs: int) -> None:
@@ -205,7 +201,6 @@ def test_a_failed_run_names_scenario_and_seed_and_others_go_on(tmp_path: Path, t
     assert not list(temporary.glob("fanin-reproduce-*"))
 
 
-@pytest.mark.native
 @pytest.mark.usefixtures("registry")
 def test_a_worker_that_is_killed_is_reported_and_others_go_on(tmp_path: Path, temporary: Path) -> None:
     done = call("reproduce", "test/killed", "test/order", "-o", tmp_path / "out", "--jobs", "2", "--short")
@@ -215,7 +210,6 @@ def test_a_worker_that_is_killed_is_reported_and_others_go_on(tmp_path: Path, te
     assert not list(temporary.glob("fanin-reproduce-*"))
 
 
-@pytest.mark.native
 @pytest.mark.usefixtures("registry")
 def test_a_wrong_scenario_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(fake_figures.TINY, "seed", 1)
@@ -257,7 +251,6 @@ def endless(tmp_path: Path, jobs: int) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.usefixtures("not_nohup")
-@pytest.mark.native
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(
     ("group", "how"),
@@ -285,7 +278,6 @@ def group_members(group: int) -> list[int]:
     return members
 
 
-@pytest.mark.native
 def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     with endless(tmp_path, 2) as process:
         assert len(group_members(process.pid)) >= 3
@@ -307,7 +299,6 @@ def test_a_number_that_is_off_without_a_reason_fails(tmp_path: Path) -> None:
     assert call("reproduce", "test/off", "-o", tmp_path / "off", "--seeds", "7", "--quiet").exit_code == 0
 
 
-@pytest.mark.native
 @pytest.mark.usefixtures("registry")
 def test_a_reason_explains(tmp_path: Path) -> None:
     done = call("reproduce", "test/order", "-o", tmp_path / "a", "--jobs", "1", "--short")
@@ -367,7 +358,6 @@ def test_a_folder_with_other_things_is_refused_before_anything_runs(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("registry", "kept_workers")
-@pytest.mark.native
 def test_a_full_disk_costs_no_earlier_reproduction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     assert call("reproduce", "test/order", "--seeds", "2", "-o", out).exit_code == 0

@@ -10,8 +10,6 @@ import pytest
 from fanin import reproduce
 from fanin.reproduce import s_ecn_laws as laws
 
-pytestmark = pytest.mark.native
-
 # What is outside its bounds, and is explained: if one of these is as the paper says, its note is out of date.
 OFF: dict[str, set[str]] = {
     "s-ecn/fig11": set(),  # in full the largest gain by pacing is 1.14

@@ -9,8 +9,6 @@ import pytest
 from fanin import reproduce
 from fanin.reproduce import _in_band
 
-pytestmark = pytest.mark.native
-
 # What is outside its bounds, and is explained: if one of these is as the paper says, its note is out of date.
 OFF: dict[str, set[str]] = {
     "hpcc/fig9": {"HPCC: long flow 2 to 12 RTTs after the short one"},

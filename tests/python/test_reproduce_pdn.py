@@ -10,8 +10,6 @@ from fanin import reproduce
 from fanin.figures import paper
 from fanin.reproduce import pdn, pdn_ipv6
 
-pytestmark = pytest.mark.native
-
 LONGER_THAN_A_QUEUE = {"100 servers, NewReno, RTO_min 200us"}
 SENDERS = ("NewReno", "CUBIC", "DCTCP", "DCTCP, S-ECN")
 IN_A_FABRIC = {f"{sender}, {what}" for sender in SENDERS for what in ("PDN for data only", "PDN and RTO 200 us over PDN")}

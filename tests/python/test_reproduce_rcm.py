@@ -10,8 +10,6 @@ import pytest
 from fanin import reproduce
 from fanin.reproduce import _rcm, rcm, rcm_fabric, rcm_starts
 
-pytestmark = pytest.mark.native
-
 # What is outside its bounds and explained, all of it: if one of these is as the paper says, its note is out of date.
 NOW = "RCM: burst, least in 10 us", "RCM: each other flow then"
 WITHOUT = "RCM, nothing rerouted: victim, 20 to 100 us"

@@ -8,8 +8,6 @@ import pytest
 from fanin import reproduce
 from fanin.reproduce import rimm
 
-pytestmark = pytest.mark.native
-
 OFF: dict[str, set[str]] = {
     "rimm/losses": {"RIMM, paths by ECMP"},
     "rimm/table1": {"RIMM, paths by ECMP"},

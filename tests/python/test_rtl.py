@@ -15,7 +15,6 @@ import pytest
 
 from fanin.conformance import conform
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 RTL = ROOT / "dataplane" / "rtl"
 PAGE = (ROOT / "docs" / "dev" / "rtl.md").read_text(encoding="utf-8")

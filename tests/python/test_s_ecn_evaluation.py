@@ -14,7 +14,6 @@ from fanin.reproduce import s_ecn_beyond as beyond
 from fanin.reproduce import s_ecn_evaluation as evaluation
 from fanin.reproduce import s_ecn_traffic as traffic
 
-pytestmark = pytest.mark.native
 FIGURES = ("fig14", "fig15", "fig16", "fig17", "fig18", "fig19", "ablation", "rates", "sensitivity")
 
 
@@ -39,7 +38,7 @@ def test_every_figure_of_the_evaluation_is_there() -> None:
 
 @pytest.mark.parametrize("n", [1, 3, 8, 9, 10, 17, 18, 19, 32, 50])
 def test_n_servers_are_n_flows_spread_evenly(n: int) -> None:
-    scenario = evaluation.servers(base("fig17"), n, 10)
+    scenario = evaluation.servers(base("fig17"), n)
     entries = scenario.to_dict()["traffic"]
     assert sum(hosts(entry) for entry in entries) == n
     assert {entry["size"] for entry in entries} == {f"{1_000_000 // n}B"}

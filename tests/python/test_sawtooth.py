@@ -12,7 +12,6 @@ import pytest
 
 import fanin
 
-pytestmark = pytest.mark.native
 FOLDER = Path(__file__).parents[2] / "crates" / "analysis" / "tests" / "data" / "captures"
 BEFORE, BEHIND = (FOLDER / f"sawtooth16-{side}.pcap.gz" for side in ("before", "behind"))
 HTB: dict[str, Any] = {"rate": "100Mbps", "overhead": "0B", "fcs": False}

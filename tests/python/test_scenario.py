@@ -224,7 +224,6 @@ DEEP = {
 }
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("name", DEEP)
 @pytest.mark.parametrize("options", [[], ["--set", "seed=2"]], ids=["plain", "set"])
 def test_a_document_that_nests_without_end_is_refused_with_its_line(tmp_path: Path, name: str, options: list[str]) -> None:

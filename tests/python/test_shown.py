@@ -14,7 +14,6 @@ import fanin
 from fanin.cli import app
 from fanin.tables import overview
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "examples" / "captures"
 PORT = {"rate": "100Mbps", "overhead": "0B", "fcs": False, "buffer": "512KB"}

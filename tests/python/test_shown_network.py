@@ -12,15 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
+from browsing import needs_browser
 from fanin.cli import app
 from fanin.scenario.network import overview, ranges
 from fanin.scenario.rest import rest
-from test_report import CHROMIUM, DRIVER, browser
-
-__all__ = ["browser"]
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.native
 
 
 def call(*args: Any) -> Any:
@@ -161,8 +158,7 @@ def test_the_drawing_has_every_node_and_link(tmp_path: Path) -> None:
     assert any(text and "spine0" in text and text.startswith(("leaf0->spine0", "spine0->leaf0")) for text in titles)
 
 
-@pytest.mark.browser
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium")
+@needs_browser
 def test_the_page_in_a_browser(tmp_path: Path, browser: Any) -> None:
     file = tmp_path / "x.html"
     assert call("show", ROOT / "scenarios" / "demo.toml", "-o", file).exit_code == 0

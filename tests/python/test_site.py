@@ -27,10 +27,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
+from browsing import needs_browser, requested, script
 from fanin import _core
-from test_report import browser, needs_browser, script
-
-__all__ = ["browser"]
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "target" / "site" / "html"
@@ -90,7 +88,6 @@ def test_the_reference_is_split_and_keeps_its_anchors(build: ModuleType) -> None
     assert "".join(lines) == "[a](../scenario/mechanisms.md#pfcparams) [b](../scenario.md)\n"
 
 
-@pytest.mark.native
 def test_each_public_name_of_the_package_has_its_entry(build: ModuleType) -> None:
     """With its parts, parameters and errors; names and pages that docstrings mention are links."""
     pages: dict[str, str] = build.api.pages()
@@ -144,7 +141,6 @@ def small(name: str, changes: dict[str, Any]) -> str:
 
 @needs_engine
 @pytest.mark.skipif(NODE is None, reason="node is not installed: make install-node")
-@pytest.mark.native
 def test_the_engine_of_the_page_computes_the_same(tmp_path: Path) -> None:
     """Every choice of the playground, and scenarios with other transports and mechanisms: the same fingerprint and summary."""
     given = [small("incast", {}), small("roce", {}), small("all-reduce", {})]
@@ -208,16 +204,33 @@ def finished(browser: webdriver.Chrome, variants: int = 1) -> dict[str, list[str
     return {cells[0]: cells[1:] for cells in script(browser, rows)}
 
 
+def opened(browser: webdriver.Chrome, served: str) -> dict[str, list[str]]:
+    """Open the playground afresh; return its table once its first run has ended."""
+    browser.get(f"{served}/index.html")
+    browser.get(f"{served}/playground.html")
+    return finished(browser)
+
+
+CHANGE = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event(arguments[2]))"
+PROBLEMS = "return document.querySelector('.pg-problems').textContent"
+
+
+def misspell(browser: webdriver.Chrome) -> None:
+    """Write a kind that there is not into the text, and wait until that is said."""
+    script(
+        browser,
+        "const t = document.querySelector('#fanin-playground textarea');"
+        "t.value = t.value.replace('incast', 'incats'); t.dispatchEvent(new Event('input'))",
+    )
+    WebDriverWait(browser, 30).until(lambda driver: "did you mean" in driver.execute_script(PROBLEMS))
+
+
 @needs_engine
-@pytest.mark.browser
-@pytest.mark.native
-@needs_browser[1]
+@needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: str, tmp_path: Path, width: int) -> None:
     browser.set_window_size(width, 900)
-    browser.get(f"{served}/index.html")
-    browser.get(f"{served}/playground.html")
-    table = finished(browser)
+    table = opened(browser, served)
     text = script(browser, "return document.querySelector('#fanin-playground textarea').value")
     native = fanin.run(fanin.Scenario.from_toml(text), tmp_path / "out", progress=False)
     assert table["fingerprint"] == [native.fingerprint]
@@ -225,7 +238,7 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     assert script(browser, "return document.documentElement.scrollWidth <= window.innerWidth"), "the page scrolls sideways"
     # B with another marking, then the same from its link
     script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent.startsWith('Add B')).click()")
-    script(browser, "const s = document.getElementById('pg-marking'); s.value = 'none'; s.dispatchEvent(new Event('change'))")
+    browser.execute_script(CHANGE, "pg-marking", "none", "change")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     both = finished(browser, variants=2)
     assert len(both["fingerprint"]) == 2
@@ -238,8 +251,7 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     assert finished(browser, variants=2)["fingerprint"] == both["fingerprint"]
     errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
     assert errors == []
-    requests = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]  # type: ignore[no-untyped-call]
-    urls = {r["params"]["request"]["url"] for r in requests if r["method"] == "Network.requestWillBeSent"}
+    urls = {request["url"] for request in requested(browser)}
     assert urls
     assert all(url.startswith((served, "data:", "blob:")) for url in urls), urls
     programs = {Path(url).name for url in urls if url.endswith(".wasm")}
@@ -270,8 +282,7 @@ Promise.all(pages.map((page) => new Promise((resolve) => {
 """Opens pages in frames, gives these several widths, and tells what is wrong."""
 
 
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 @pytest.mark.skipif(not HTML.is_dir(), reason="the site is not built: make site")
 def test_all_pages_fit_a_phone_and_a_screen(browser: webdriver.Chrome, served: str) -> None:
     pages = sorted(path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html"))
@@ -314,13 +325,10 @@ def test_looks_at_a_run_add_up_to_what_came_of_it() -> None:
 
 
 @needs_engine
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_an_incast_is_answered_at_once(browser: webdriver.Chrome, served: str) -> None:
     """Twenty senders, from the click to table and curves, as site/playground.md has it, with room for a busy machine."""
-    browser.get(f"{served}/index.html")
-    browser.get(f"{served}/playground.html")
-    finished(browser)
+    opened(browser, served)
     assert script(browser, "return document.getElementById('pg-senders').value") == "20"
     click = (
         "const [done] = arguments; const [run, begin] = [document.querySelector('.pg-run'), performance.now()]; run.click();"
@@ -333,27 +341,23 @@ def test_an_incast_is_answered_at_once(browser: webdriver.Chrome, served: str) -
 
 
 @needs_engine
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_parameters_are_there_where_they_have_an_effect(browser: webdriver.Chrome, served: str) -> None:
-    browser.get(f"{served}/index.html")
-    browser.get(f"{served}/playground.html")
-    finished(browser)
+    opened(browser, served)
     shown = "return [...document.querySelectorAll('.pg-knobs [id]')].map((knob) => knob.id.slice(3))"
     text = "return document.querySelector('#fanin-playground textarea').value"
-    change = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event(arguments[2]))"
     network = ["senders", "size", "jitter", "rate", "delay"]
     assert script(browser, shown) == [*network, "buffer", "marking", "k", "control", "help"]
-    browser.execute_script(change, "pg-marking", "red", "change")
+    browser.execute_script(CHANGE, "pg-marking", "red", "change")
     assert script(browser, shown) == [*network, "buffer", "marking", "red_min", "red_max", "red_chance", "control", "help"]
-    browser.execute_script(change, "pg-red_chance", "0.4", "input")
+    browser.execute_script(CHANGE, "pg-red_chance", "0.4", "input")
     assert 'marking = { kind = "red", min = "20 packets", max = "60 packets", max_p = 0.4, ' in script(browser, text)
-    browser.execute_script(change, "pg-marking", "s_ecn", "change")
-    browser.execute_script(change, "pg-slope_k", "32KB", "input")
+    browser.execute_script(CHANGE, "pg-marking", "s_ecn", "change")
+    browser.execute_script(CHANGE, "pg-slope_k", "32KB", "input")
     assert 'marking = { kind = "s_ecn", k = "32KB" }' in script(browser, text)
-    browser.execute_script(change, "pg-control", "RoCEv2: dcqcn", "change")
+    browser.execute_script(CHANGE, "pg-control", "RoCEv2: dcqcn", "change")
     assert script(browser, shown) == [*network, "marking", "slope_k", "control", "increase", "cnp"]
-    browser.execute_script(change, "pg-cnp", "5us", "input")
+    browser.execute_script(CHANGE, "pg-cnp", "5us", "input")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     table = finished(browser)
     assert table["packets dropped"] == ["0"]
@@ -364,24 +368,20 @@ def test_parameters_are_there_where_they_have_an_effect(browser: webdriver.Chrom
 
 
 @needs_engine
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_what_was_shown_is_grey_when_choices_change(browser: webdriver.Chrome, served: str) -> None:
     """And whose choices are shown is said; a page that may not copy says so."""
-    browser.get(f"{served}/index.html")
-    browser.get(f"{served}/playground.html")
-    finished(browser)
+    opened(browser, served)
     grey = "return [...document.querySelectorAll('.pg-old')].length"
     legends = "return [...document.querySelectorAll('#fanin-playground legend')].map((legend) => legend.textContent)"
-    change = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event(arguments[2]))"
     assert (script(browser, grey), script(browser, legends)) == (0, ["Choices", "Scenario"])
-    browser.execute_script(change, "pg-k", "20 packets", "input")
+    browser.execute_script(CHANGE, "pg-k", "20 packets", "input")
     assert script(browser, grey) == 2
-    browser.execute_script(change, "pg-k", "65 packets", "input")
+    browser.execute_script(CHANGE, "pg-k", "65 packets", "input")
     assert script(browser, grey) == 0
     script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent.startsWith('Add B')).click()")
     assert (script(browser, grey), script(browser, legends)) == (0, ["Choices of B", "Scenario B"])
-    browser.execute_script(change, "pg-marking", "none", "change")
+    browser.execute_script(CHANGE, "pg-marking", "none", "change")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     finished(browser)
     curves = "return [...document.querySelectorAll('.u-legend .u-label')].map((label) => label.textContent)"
@@ -394,14 +394,11 @@ def test_what_was_shown_is_grey_when_choices_change(browser: webdriver.Chrome, s
 
 
 @needs_engine
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_both_charts_show_the_same_part_of_the_time(browser: webdriver.Chrome, served: str) -> None:
     """At first, after a drag in either of them, under the pointer, and after a double-click."""
     browser.set_window_size(1280, 1400)
-    browser.get(f"{served}/index.html")
-    browser.get(f"{served}/playground.html")
-    finished(browser)
+    opened(browser, served)
     shown = "return document.querySelector('.pg-chart').plots.map(({ scales }) => [scales.x.min, scales.x.max])"
     WebDriverWait(browser, 10).until(lambda driver: len(driver.execute_script(shown)) == 2)
     ends = "return document.querySelector('.pg-chart').plots.map(({ data: [times] }) => [times[0], times.at(-1)])"
@@ -428,17 +425,13 @@ def test_both_charts_show_the_same_part_of_the_time(browser: webdriver.Chrome, s
 
 
 @needs_engine
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_choices_stay_in_force_when_a_page_is_opened_again(browser: webdriver.Chrome, served: str) -> None:
     """Loaded anew, from a link and as B; a text that was edited, or comes from a page's experiment, is said to be one."""
     by_text = "return [document.getElementById('pg-marking').disabled, !document.querySelector('.pg-by-hand').hidden]"
-    browser.get(f"{served}/index.html")
-    browser.get(f"{served}/playground.html")
-    finished(browser)
-    change = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event(arguments[2]))"
-    browser.execute_script(change, "pg-senders", "7", "input")
-    browser.execute_script(change, "pg-marking", "codel", "change")
+    opened(browser, served)
+    browser.execute_script(CHANGE, "pg-senders", "7", "input")
+    browser.execute_script(CHANGE, "pg-marking", "codel", "change")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     before = finished(browser)["fingerprint"]
     link = browser.current_url
@@ -467,22 +460,19 @@ def test_choices_stay_in_force_when_a_page_is_opened_again(browser: webdriver.Ch
 
 
 @needs_engine
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_the_playground_needs_no_server_once_it_is_loaded(browser: webdriver.Chrome) -> None:
     """Runs, a stopped run and checks; a run after another has a memory of its own, and so the same fingerprint."""
     with Served() as address:
         browser.get(f"{address}/playground.html")
         before = finished(browser)["fingerprint"]
-    marking = "const s = document.getElementById('pg-marking'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))"
     state = "return document.querySelector('.pg-state').textContent"
-    browser.execute_script(marking, "none")
+    browser.execute_script(CHANGE, "pg-marking", "none", "change")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     without = finished(browser)
     assert without["packets marked"] == ["0"]
     assert without["fingerprint"] != before
-    value = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('input'))"
-    browser.execute_script(value, "pg-size", "100MB")
+    browser.execute_script(CHANGE, "pg-size", "100MB", "input")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     WebDriverWait(browser, 30, 0.05).until(lambda driver: "packet-hops" in driver.execute_script(state))
     curves = "return document.querySelectorAll('#fanin-playground .u-over').length"
@@ -491,35 +481,20 @@ def test_the_playground_needs_no_server_once_it_is_loaded(browser: webdriver.Chr
     assert not script(browser, "return document.querySelector('.pg-run + button').disabled")
     browser.find_element(By.CSS_SELECTOR, ".pg-run + button").click()
     assert script(browser, state) == "stopped"
-    browser.execute_script(value, "pg-size", "256KB")
-    browser.execute_script(marking, "threshold")
+    browser.execute_script(CHANGE, "pg-size", "256KB", "input")
+    browser.execute_script(CHANGE, "pg-marking", "threshold", "change")
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     assert finished(browser)["fingerprint"] == before
-    script(
-        browser,
-        "const t = document.querySelector('#fanin-playground textarea');"
-        "t.value = t.value.replace('incast', 'incats'); t.dispatchEvent(new Event('input'))",
-    )
-    words = "return document.querySelector('.pg-problems').textContent"
-    WebDriverWait(browser, 30).until(lambda driver: "did you mean" in driver.execute_script(words))
+    misspell(browser)
 
 
 @needs_engine
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_errors_are_shown_while_one_types(browser: webdriver.Chrome, served: str) -> None:
     browser.set_window_size(1280, 900)
-    browser.get(f"{served}/index.html")
-    browser.get(f"{served}/playground.html")
-    finished(browser)
-    script(
-        browser,
-        "const t = document.querySelector('#fanin-playground textarea');"
-        "t.value = t.value.replace('incast', 'incats'); t.dispatchEvent(new Event('input'))",
-    )
-    words = "return document.querySelector('.pg-problems').textContent"
-    WebDriverWait(browser, 30).until(lambda driver: "did you mean" in driver.execute_script(words))
-    assert "incast" in script(browser, words)
+    opened(browser, served)
+    misspell(browser)
+    assert "incast" in script(browser, PROBLEMS)
     browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
     WebDriverWait(browser, 30).until(
         lambda d: "cannot be run" in d.execute_script("return document.querySelector('.pg-state').textContent")
@@ -566,13 +541,10 @@ def test_what_may_be_written_is_offered() -> None:
 
 
 @needs_engine
-@pytest.mark.browser
-@needs_browser[1]
+@needs_browser
 def test_completion_by_keyboard(browser: webdriver.Chrome, served: str) -> None:
     browser.set_window_size(1280, 900)
-    browser.get(f"{served}/index.html")
-    browser.get(f"{served}/playground.html")
-    finished(browser)
+    opened(browser, served)
     editor = browser.find_element(By.CSS_SELECTOR, "#fanin-playground textarea")
     editor.click()
     script(browser, "const t = document.querySelector('#fanin-playground textarea'); t.setSelectionRange(0, t.value.length)")
@@ -604,7 +576,6 @@ def test_pages_of_mechanisms_and_transports_have_an_experiment(build: ModuleType
         assert json.loads(unpacked) == texts, page
 
 
-@pytest.mark.native
 def test_experiments_run_and_differ(build: ModuleType) -> None:
     for page, texts in build.experiments.experiments().items():
         scenarios = [fanin.Scenario.from_toml(text) for text in texts]

@@ -11,7 +11,6 @@ import pytest
 import fanin
 
 duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed: make test")
-pytestmark = pytest.mark.native
 
 ROOT = Path(__file__).parents[2]
 SHORT = {"traffic[0].stop": "1ms", "traffic[1].stop": "1ms"}

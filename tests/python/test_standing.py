@@ -71,7 +71,6 @@ def test_a_trace_without_records_or_queue_has_none() -> None:
     assert queue_contents.by_flow(unknown, [1], 100).height == 0
 
 
-@pytest.mark.native
 def test_the_bands_of_a_burst_are_its_culprits(tmp_path: Path) -> None:
     out = write_result(tmp_path / "out", bursts=4, senders=32, each=14, limit=120)
     analysis = fanin.analyze(out)

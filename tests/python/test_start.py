@@ -40,19 +40,16 @@ def imported(code: str, folder: Path) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("code", ["fanin", "fanin.Scenario, fanin.run, fanin.load, fanin.Check, fanin.__version__, dir(fanin)"])
 def test_the_import_brings_nothing_slow(tmp_path: Path, code: str) -> None:
     assert imported(f"import fanin; {code}", tmp_path) == set()
 
 
-@pytest.mark.native
 def test_the_test_sees_what_is_imported(tmp_path: Path) -> None:
     assert imported("import fanin.figures.series", tmp_path) >= {"polars"}
     assert imported("import fanin.figures", tmp_path) >= {"polars", "plotly"}
 
 
-@pytest.mark.native
 @pytest.mark.parametrize(
     "words",
     [
@@ -78,14 +75,12 @@ def test_the_command_line_brings_nothing_slow(tmp_path: Path, words: str) -> Non
     assert imported(f"from fanin.cli import app; app({words.split()!r})", tmp_path) == set()
 
 
-@pytest.mark.native
 def test_an_analysis_brings_no_frames_and_figures(tmp_path: Path) -> None:
     (tmp_path / "trace.csv").write_text("time_ns,queue_bytes\n" + "".join(f"{1000 * n},{n % 50 * 1500}\n" for n in range(1000)))
     for code in ("import fanin; print(fanin.analyze('trace.csv'))", "from fanin.cli import app; app(['analyze', 'trace.csv'])"):
         assert imported(code, tmp_path) == {"fanin.analysis.bursts"}
 
 
-@pytest.mark.native
 def test_a_run_in_process_brings_nothing_slow(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(TINY)
     assert imported("import fanin; print(fanin.run('tiny.toml').summary)", tmp_path) == set()

@@ -35,8 +35,6 @@ from fanin.sweep.workers import Item, Pool
 from fanin.text import show
 from sweeping import TOML, children, command, finished, killed, run, same, swept
 
-pytestmark = pytest.mark.native
-
 ROOT = Path(__file__).parents[2]
 GRID = {"seeds": 3, "grid": {"switch.marking.k": ["5 packets", "20 packets"], "traffic[0].size": ["10KB", "20KB"]}}
 KILLS = int(os.environ.get("FANIN_SWEEP_KILLS", "8"))

@@ -161,9 +161,6 @@ def test_odd_tables_are_read_or_refused(hostile: Any) -> None:
     assert axes.read(hostile) is not None
 
 
-pytestmark = pytest.mark.native
-
-
 def test_what_cannot_be_set_and_what_the_check_finds_are_said_together(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     grid = (
@@ -429,7 +426,6 @@ def test_a_metric_without_any_value_ends_the_sweep_at_the_first_look() -> None:
     assert ended == 99
 
 
-@pytest.mark.native
 def test_every_metric_of_a_store_may_stop_it_and_no_column_is_invented(tmp_path: Path) -> None:
     """Columns that a stop rule accepts are those that runs have: none is missing, and none of a group that is there is more."""
     found: set[str] = set()

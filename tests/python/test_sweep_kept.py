@@ -19,8 +19,6 @@ from fanin.sweep._worker import Keep
 from fanin.sweep.store import LocalStore, kept_results, result_name
 from sweeping import BASE, command, finished, run, swept
 
-pytestmark = pytest.mark.native
-
 K: dict[str, Any] = {"grid": {"switch.marking.k": ["2 packets", "20 packets"]}, "seeds": 2}
 SAMPLED: dict[str, Any] = {**K, "set": {"telemetry.sample": "10us"}}
 

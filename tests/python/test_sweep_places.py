@@ -25,8 +25,6 @@ from fanin.sweep.store import StoreError, opened
 from sweeping import TOML, command, finished, killed, run, same
 from watching import free_port
 
-pytestmark = pytest.mark.native
-
 TABLE = """[sweep]
 seeds = 150
 [sweep.grid]

@@ -17,8 +17,6 @@ import pytest
 import fanin
 from sweeping import TOML
 
-pytestmark = pytest.mark.native
-
 PAGE = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
 TASKS = 3
 """Instead of the page's numbers of tasks."""

@@ -13,8 +13,6 @@ from typer.testing import CliRunner
 import fanin
 from fanin.cli import app
 
-pytestmark = pytest.mark.native
-
 FABRIC: dict[str, Any] = {
     "seed": 3,
     "duration": "2ms",

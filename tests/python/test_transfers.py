@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 import fanin
 from fanin.cli import app
 
-pytestmark = pytest.mark.native
 CAPTURES = Path(__file__).parents[2] / "examples" / "captures"
 SENDERS = [f"h{i}" for i in range(40)]
 INCAST = """

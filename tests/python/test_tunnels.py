@@ -17,7 +17,6 @@ contrib = pytest.importorskip("scapy.contrib.geneve")
 erspan = pytest.importorskip("scapy.contrib.erspan")
 mpls = pytest.importorskip("scapy.contrib.mpls")
 
-pytestmark = [pytest.mark.native]
 
 KEPT = Path(__file__).parent.parent.parent / "examples/captures"
 Wrap = Callable[[Any], Any]

@@ -12,7 +12,6 @@ import pytest
 
 import fanin
 
-pytestmark = pytest.mark.native
 LOOKS = 400
 COLUMNS = "time=t:ms,port=port,bytes=sent:total(64),drops=lost:total(32),watermark=most:B,speed=speed:Mbps"
 

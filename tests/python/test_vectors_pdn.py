@@ -11,10 +11,8 @@ from typer.testing import CliRunner
 
 from fanin import vectors
 from fanin.cli import app
-from test_vectors import documented, sequences
+from test_vectors import sequences
 
-pytestmark = pytest.mark.native
-PAGE = Path(__file__).parents[2] / "docs" / "dev" / "vectors-registers.md"
 Row = dict[str, Any]
 SENT = ("sent_number", "sent_length", "sent_type", "sent_operation", "sent_ttl")
 
@@ -106,15 +104,6 @@ def test_an_implementation_that_is_wrong_by_little_is_found() -> None:
         with pytest.raises(AssertionError):
             for _, settings, rows in made:
                 check(settings | {key: settings[key] + change}, rows)
-
-
-def test_the_page_has_every_column_case_and_parameter() -> None:
-    page = PAGE.read_text(encoding="utf-8").split("## pdn")[1].split("\n## ")[0]
-    document = vectors.generate("pdn", {})
-    there = {c["name"]: (c["role"], c["bits"], c["signed"]) for c in (*document["settings"], *document["columns"])}
-    assert documented(page) == there
-    for case in document["cases"]:
-        assert f"| `{case['case']}` |" in page
 
 
 def test_the_command_takes_its_parameters(tmp_path: Path) -> None:

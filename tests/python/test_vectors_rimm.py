@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +11,8 @@ from typer.testing import CliRunner
 
 from fanin import vectors
 from fanin.cli import app
-from test_vectors import documented, sequences
+from test_vectors import sequences
 
-pytestmark = pytest.mark.native
-PAGE = Path(__file__).parents[2] / "docs" / "dev" / "vectors-registers.md"
 Row = dict[str, Any]
 SEVERAL = 65_535
 
@@ -244,15 +241,6 @@ def test_an_implementation_that_is_wrong_by_little_is_found() -> None:
         wrong[at][name] += 1
         with pytest.raises(AssertionError):
             check(settings, wrong)
-
-
-def test_the_page_has_every_column_and_case() -> None:
-    section = PAGE.read_text(encoding="utf-8").split("## rimm")[1].split("\n## ")[0]
-    document = vectors.generate("rimm")
-    there = {c["name"]: (c["role"], c["bits"], c["signed"]) for c in (*document["settings"], *document["columns"])}
-    assert documented(section) == there
-    for case in document["cases"]:
-        assert f"| `{case['case']}` |" in section
 
 
 def test_what_is_wrong_is_said() -> None:

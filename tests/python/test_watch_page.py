@@ -25,14 +25,12 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+from browsing import CONTRAST, Page, needs_browser, script
 from fanin.scenario import ScenarioError
 from fanin.watch import otlp, posting, rules, webhook
 from fanin.watch.metrics import CONTENT_TYPE
 from fanin.watch.watching import Choices, Watch
-from test_report import CONTRAST, Page, browser, needs_browser, script
 from watching import EVIL, HEADER, Running, free_port, once, rows, running, written
-
-__all__ = ["browser"]
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "dashboards" / "fanin-watch.json"
@@ -106,9 +104,8 @@ class TestServer:
         assert first["tables"][0]["rows"][0][0].startswith("10.0.0.")
 
 
+@needs_browser
 class TestInBrowser:
-    pytestmark = needs_browser
-
     def open(self, browser: webdriver.Chrome, watch: Running, width: int) -> None:
         assert watch.server is not None
         browser.set_window_size(width, 1000)

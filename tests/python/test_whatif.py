@@ -22,7 +22,6 @@ from fanin.remedy.seen import Seen, View, packets, sampled
 from fanin.remedy.settings import amount, period, trials
 from fanin.scenario import Scenario
 
-pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "examples" / "captures"
 HTB: dict[str, Any] = {"rate": "100Mbps", "overhead": "0B", "fcs": False, "buffer": "512KB"}

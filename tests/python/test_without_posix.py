@@ -122,7 +122,6 @@ print(found)
     assert int(done.stdout.split()[-1]) >= 100
 
 
-@pytest.mark.native
 def test_a_scenario_is_run_and_reported(tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = fanin("run", str(INCAST), "-o", str(out), "--quiet")
@@ -149,7 +148,6 @@ def test_a_scenario_is_run_and_reported(tmp_path: Path) -> None:
     assert fanin("run", str(INCAST), "-o", str(out), "--quiet", "--force").returncode == 0
 
 
-@pytest.mark.native
 def test_a_result_that_is_being_written_is_locked(tmp_path: Path) -> None:
     code = """
 import sys
@@ -174,7 +172,6 @@ print(sorted(p.name for p in path.parent.iterdir()))
     assert words[1] == "[]"
 
 
-@pytest.mark.native
 def test_a_capture_is_analysed(tmp_path: Path) -> None:
     """By its path and from standard input, with its page and its records."""
     page, records = tmp_path / "page.html", tmp_path / "records.csv"
@@ -190,7 +187,6 @@ def test_a_capture_is_analysed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "records.csv"]
 
 
-@pytest.mark.native
 def test_a_sweep_goes_one_by_one(tmp_path: Path) -> None:
     """Its outcomes are those of worker processes."""
     sweep = tmp_path / "sweep.toml"

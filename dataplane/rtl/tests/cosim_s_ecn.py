@@ -11,7 +11,6 @@ from cocotb.triggers import Timer
 from fanin.cosim import ARRIVAL, DEPARTURE, MARK, PASS, Connection, Listener, Packet
 
 LATENCY = 6
-RATE_W = 32
 
 
 class Marker:

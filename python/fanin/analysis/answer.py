@@ -9,8 +9,6 @@ from fanin.analysis.clock import Clock
 from fanin.pages import strong
 from fanin.text import show
 
-__all__ = ["answer", "highest"]
-
 _MOSTLY: Final = 0.5
 """Share of a queue from which on one flow is named as what filled it, or flows that the trace does not tell."""
 

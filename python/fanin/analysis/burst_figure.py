@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["BAND_POINTS", "Reference", "add_layer", "bands", "figure", "frame_rate", "reference"]
-
 _SHADES: Final = ("#7a5cc7", "#1a9c6b")
 """Phases in turn."""
 
@@ -111,9 +109,7 @@ def _down_to_its_end(line: pl.DataFrame, burst: dict[str, Any] | None) -> pl.Dat
     return pl.concat([line, end]).sort("time_ps", maintain_order=True)
 
 
-def bands(
-    burst: dict[str, Any], frame: pl.DataFrame, most: int = BAND_POINTS
-) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]] | None:
+def bands(burst: dict[str, Any], frame: pl.DataFrame) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]] | None:
     """Return what stood in the queue by flow: times [ps], and the bytes of each of its largest flows, of all others last.
 
     None where no flow is known. Flows of `frame` are numbers or names.
@@ -122,7 +118,7 @@ def bands(
     if not shown:
         return None
     named = frame.schema["flow"] == pl.String
-    held = queue_contents.by_flow(frame, [entry["name" if named else "flow"] for entry in shown], most)
+    held = queue_contents.by_flow(frame, [entry["name" if named else "flow"] for entry in shown], BAND_POINTS)
     levels = [held[column].cast(pl.Float64).to_numpy() for column in held.columns[1:]]
     return held["time_ps"].cast(pl.Float64).to_numpy(), levels
 

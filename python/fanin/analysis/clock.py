@@ -6,8 +6,6 @@ import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, Final
 
-__all__ = ["Clock", "in_zone", "of_document", "read_zone"]
-
 _UNZONED: Final = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)[Tt ] *(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?")
 
 _EPOCH: Final = range(978_307_200, 4_102_444_800)

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from fanin.analysis import Analysis
     from fanin.analysis.clock import Clock
 
-__all__ = ["LISTED", "MAX_PORTS", "OUTLINES", "PACKETS", "PAGE_PACKETS", "PORTS", "Explorer", "explore"]
-
 Table = tuple[list[str], list[list[str]]]
 
 MAX_PORTS: Final = 6

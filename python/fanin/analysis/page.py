@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fanin.analysis import Analysis
     from fanin.analysis.change import AnalysisChange
 
-__all__ = ["ONE_OF_EACH", "render_analysis", "write_analysis", "write_change"]
-
 
 def render_analysis(analysis: Analysis) -> str:
     """Return the page about an analysed trace; equal traces and settings give equal pages.

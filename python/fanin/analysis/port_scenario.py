@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from fanin.analysis.bursts import Analysis
 
-__all__ = ["CONTROLS", "Draft", "Outcome", "PortScenario", "draft", "outcome_table", "port_scenario"]
-
 MOST_RECORDS: Final = 2_000_000
 """Packets of a trace that are replayed: several are simulated for each."""
 

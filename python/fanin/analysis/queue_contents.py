@@ -11,8 +11,6 @@ from fanin.figures import series
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["by_flow"]
-
 
 def by_flow(frame: pl.DataFrame, flows: Sequence[int | str], most: int) -> pl.DataFrame:
     """Return what stood in a FIFO queue when packets arrived, by flow.

@@ -12,8 +12,6 @@ from typing import Annotated, Any, Final, Literal, TypedDict, get_type_hints
 
 from fanin.tables.recorded import Recorded
 
-__all__ = ["DECLARED", "Setting", "Settings", "Source", "chosen", "described"]
-
 Source = str | os.PathLike[str] | Recorded | Sequence[str | os.PathLike[str]]
 """A result, or the path of a result folder, of a file, or of several files that are one trace."""
 

@@ -11,30 +11,6 @@ from fanin.text import show
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "all_drops",
-    "all_notes",
-    "burst_rows",
-    "culprit_rows",
-    "detect_lines",
-    "highest_first",
-    "known_span",
-    "largest",
-    "law_line",
-    "moment",
-    "notice_lines",
-    "notice_rows",
-    "phase_rows",
-    "port_rows",
-    "refuted",
-    "slope",
-    "transfer_lines",
-    "transfer_rows",
-    "undropped",
-    "waiting_flow_rows",
-    "waiting_rows",
-]
-
 _COUNTERS = " (counters)"
 """End of the name of a port's counters where its packets are known, too."""
 

@@ -14,8 +14,6 @@ from fanin import _core
 from fanin.best.tunings import TUNINGS
 from fanin.scenario import Check, Problem, Scenario
 
-__all__ = ["AS_IT_IS", "Candidate", "Rejected", "applied", "candidates"]
-
 AS_IT_IS: Final = "as it is"
 """Name of the scenario itself."""
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from fanin.sweep.plan import Planned
     from fanin.sweep.progress import SweepCallback
 
-__all__ = ["SCHEMA", "Best", "Place", "best"]
-
 SCHEMA: Final = "best/2"
 SEEDS: Final = 100
 """Seeds that a policy gets at most, unless it is told otherwise: as many as a mean takes that timeouts decide."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["TUNINGS"]
-
 
 def _trial(kind: str, part: str, about: str, *settings: tuple[str, str]) -> dict[str, Any]:
     return {"kind": kind, "part": part, "doc": about, "settings": [list(setting) for setting in settings]}

@@ -15,8 +15,6 @@ from fanin.analysis.settings import DECLARED, Settings
 from fanin.cli.failures import ends_in, failures
 from fanin.cli.output import reading, show_analysis, show_port_scenario
 
-__all__ = ["EXAMPLES", "analyze", "with_settings"]
-
 EXAMPLES = (
     "fanin analyze switch7.csv --rate 10Gbps --columns 'time=ts_ns:ns,queue=qlen:cells(208B)'",
     "zcat trace.csv.gz | fanin analyze - --rate 10Gbps",

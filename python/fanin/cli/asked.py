@@ -11,8 +11,6 @@ from typing import Any
 from fanin.files.system import ENDS
 from fanin.scenario import Scenario
 
-__all__ = ["as_nested", "as_setting", "end_like_ctrl_c", "overridden"]
-
 
 def overridden(file: Path, settings: list[str]) -> Scenario:
     """Return the scenario of a file with values changed as ``--set`` says."""

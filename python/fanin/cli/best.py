@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from fanin.statistics import Difference, Verdict
     from fanin.statistics.metrics import Metric
 
-__all__ = ["EXAMPLE", "best"]
-
 EXAMPLE: Final = "fanin best scenarios/incast.toml --only mechanism --seeds 10"
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from fanin.analysis.change import AnalysisChange
     from fanin.comparison import Comparison
 
-__all__ = ["EXAMPLES", "compare"]
-
 EXAMPLES: Final = (
     "fanin compare k20=out/k20-* k65=out/k65-* -o k.html",
     "fanin compare out/sweep --by switch.marking.k",

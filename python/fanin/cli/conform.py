@@ -17,8 +17,6 @@ from fanin.conformance_process import command
 from fanin.conformance_socket import conform_socket
 from fanin.text import terminal
 
-__all__ = ["EXAMPLES", "conform_"]
-
 EXAMPLES: Final = (
     "fanin conform s-ecn ./s_ecn",
     "fanin conform s-ecn --captures vectors ./s_ecn_pcap",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 
-__all__ = ["over"]
-
 _BEFORE = signal.getsignal(signal.SIGINT)
 _MINE = threading.current_thread() is threading.main_thread() and _BEFORE is signal.default_int_handler
 

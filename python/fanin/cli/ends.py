@@ -12,8 +12,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["App", "is_of_the_disk"]
-
 _OF_THE_DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 

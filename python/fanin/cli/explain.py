@@ -14,8 +14,6 @@ from fanin.explain import Explanation
 from fanin.results import load
 from fanin.text import terminal
 
-__all__ = ["EXAMPLES", "explain"]
-
 EXAMPLES = (
     "fanin explain out/incast 17 --steps",
     "fanin explain sender.pcap 10.0.0.5:40000 --behind receiver.pcap --rate 10Gbps",

@@ -15,8 +15,6 @@ from fanin.cli.output import say, say_problem
 from fanin.results import ResultError
 from fanin.scenario import Problem, ScenarioError
 
-__all__ = ["EXIT_BAD_INPUT", "EXIT_FAILED", "EXIT_INTERRUPTED", "ends_in", "failures"]
-
 EXIT_FAILED: Final = 1
 EXIT_BAD_INPUT: Final = 2
 EXIT_INTERRUPTED: Final = 130

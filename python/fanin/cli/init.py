@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from fanin.cli.starter import Choices
 
-__all__ = ["EXAMPLES", "init"]
-
 EXAMPLES: Final = (
     "fanin init my.toml --topology leaf_spine --traffic incast --senders 32 --transport dctcp",
     "fanin init --starter roce",

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import click
 
-__all__ = ["EXAMPLE", "manual"]
-
 EXAMPLE: Final = "fanin man > ~/.local/share/man/man1/fanin.1"
 STATUSES: Final = {
     0: "done",

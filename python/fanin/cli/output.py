@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from fanin.results import Result
     from fanin.scenario import Problem
 
-__all__ = [
-    "list_figures",
-    "reading",
-    "say",
-    "say_problem",
-    "show_analysis",
-    "show_port_scenario",
-    "show_reproduction",
-    "show_summary",
-]
-
 
 def say(text: str, style: str = "") -> None:
     """Print a line to standard error."""

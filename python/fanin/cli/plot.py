@@ -16,8 +16,6 @@ from fanin.cli.output import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["EXAMPLES", "RESULTS", "plot", "reading", "refused"]
-
 EXAMPLES: Final = ("fanin plot ecn=out/ecn-* k65=out/k65-* --kind slowdown -o slowdown.pdf",)
 
 RESULTS: Final = "Result folders, folders of them, or patterns; NAME=PATH gives a name. Runs that differ in the seed alone are one."

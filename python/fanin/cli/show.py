@@ -16,8 +16,6 @@ from fanin.results import load
 from fanin.scenario import Scenario
 from fanin.text import terminal
 
-__all__ = ["EXAMPLES", "show"]
-
 _ACCEPTED: Final = "accepted: a scenario (TOML, JSON) or a result"
 EXAMPLES: Final = ("fanin show scenarios/demo.toml -o demo.html",)
 

@@ -16,8 +16,6 @@ from fanin import _core
 from fanin.best.candidates import applied
 from fanin.scenario import Check, Problem, Scenario
 
-__all__ = ["LOADS", "TOPOLOGIES", "TRAFFIC", "Choices", "Made", "controls", "hosts", "make", "mechanisms", "shipped", "starter"]
-
 TOPOLOGIES: Final = {
     "single_switch": "one switch: every burst meets at one port",
     "dumbbell": "two switches and the link between them",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
     from fanin.sweep.plan import Plan
 
-__all__ = ["EXAMPLES", "sweep"]
-
 EXAMPLES: Final = (
     "fanin sweep examples/sweep-marking.toml -o out/marking",
     "fanin sweep examples/sweep-marking.toml -o out/marking --dry-run",

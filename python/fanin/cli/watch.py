@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fanin.watch.hub import Burst, Hub
     from fanin.watch.watching import Watch
 
-__all__ = ["EXAMPLES", "EXIT_HELP", "watch"]
-
 EXAMPLES = (
     "fanin watch /var/log/switch7.csv --rate 100Gbps --columns 'time=ts_ns:ns,port=if,queue=qlen:B'",
     "ssh switch7 queue-monitor --json | fanin watch - --columns 'time=t:ns,queue=depth:cells(208B)' --rules alerts.toml",

@@ -16,8 +16,6 @@ from fanin.cli.failures import EXIT_FAILED, ends_in, failures
 from fanin.cli.output import say
 from fanin.text import terminal
 
-__all__ = ["EXAMPLES", "whatif"]
-
 EXAMPLES: Final = (
     "fanin whatif queue.csv --rate 10Gbps --rtt 40us --buffer 512KB -o out/whatif",
     "fanin whatif before.pcap --behind behind.pcap --rate 1Gbps --below 200KB",

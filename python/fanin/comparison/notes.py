@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fanin.comparison.variants import Variant
     from fanin.statistics.metrics import Metric
 
-__all__ = ["averages", "few", "hidden", "needed", "of_conditions", "of_seeds", "percent", "sentence", "timeouts", "why"]
-
 _NAMED: Final = 6
 """Variants that are named where a note is of several; of more, how many."""
 

@@ -16,8 +16,6 @@ from fanin.figures import COLORS, focus, framed, plain, series
 from fanin.tables.recorded import Recorded
 from fanin.text import show
 
-__all__ = ["KINDS", "OPTIONS", "STATISTICS", "Kind", "draw"]
-
 Groups = Mapping[str, Sequence[Recorded]]
 """Name of a variant → its runs, one per seed."""
 

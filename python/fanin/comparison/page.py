@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from fanin.comparison import Cell, Comparison, Row
     from fanin.tables.recorded import Recorded
 
-__all__ = ["render", "write"]
-
 FIGURES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("cdf", {}),
     ("slowdown", {"statistic": "p99"}),

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from fanin.comparison.variants import Variant
     from fanin.statistics.metrics import Metric
 
-__all__ = ["cost", "excess"]
-
 
 def excess(samples: Iterable[Sequence[float]]) -> float:
     """Return how far the value that is furthest from the median of its sample is from it."""

@@ -14,21 +14,6 @@ if TYPE_CHECKING:
     from fanin.statistics import Difference, Pooled, Verdict
     from fanin.statistics.metrics import Metric
 
-__all__ = [
-    "change_text",
-    "differing_rows",
-    "flagged",
-    "interval_text",
-    "moved",
-    "plan_text",
-    "rounded",
-    "sides",
-    "sides_text",
-    "signed",
-    "tables",
-    "verdict_text",
-]
-
 
 def change_text(metric: Metric, cell: Cell) -> str:
     """Return how much a variant differs from the base: relative with its interval where it can be, else absolute.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from fanin.statistics.metrics import Metric
     from fanin.tables.recorded import Recorded
 
-__all__ = ["MOST", "Together", "words"]
-
 MOST: Final = 10_000_000
 """Flows that are read at most: beyond, a comparison would take longer than people wait."""
 

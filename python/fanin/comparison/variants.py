@@ -18,8 +18,6 @@ from fanin.statistics import metrics, tried
 from fanin.statistics.tried import Conditions
 from fanin.tables.recorded import MANIFEST, Recorded, ResultError
 
-__all__ = ["CompareError", "Run", "Source", "Variant", "differing", "gather", "meant", "settings"]
-
 Source = Recorded | str | os.PathLike[str]
 """A result, the path of a result folder, of a folder of such folders, or a pattern for paths."""
 

@@ -8,8 +8,6 @@ from typing import Any, Final
 from fanin.explain import KINDS, Explanation
 from fanin.text import show
 
-__all__ = ["CAPTURED", "CapturedExplanation"]
-
 CAPTURED: Final[Mapping[str, str]] = {
     **{kind: KINDS[kind] for kind in ("handshake", "serialisation", "recovery", "loss", "rto", "tlp", "unknown")},
     "application": "with nothing to send: the application, or who it waited for",

@@ -286,7 +286,7 @@ MAX_INPUTS: Final = 8
 """Inputs of a combined switch whose queues for a port are drawn, those with the most first."""
 
 
-def input_queues(result: Recorded, port: str, *, max_points: int = series.MAX_POINTS) -> go.Figure | None:
+def input_queues(result: Recorded, port: str) -> go.Figure | None:
     """Return what waits for a port at the inputs of its switch, beside its own queue; None where nothing has."""
     if not (result.path / "voqs.parquet").is_file():
         return None
@@ -306,8 +306,8 @@ def input_queues(result: Recorded, port: str, *, max_points: int = series.MAX_PO
     traces = []
     for name, written in lines.items():
         line = times.join(written.select("time_ps", "queue_max_bytes"), on="time_ps", how="left").fill_null(0)
-        if len(result.sample_times) > max_points:
-            line = series.reduce_minmax(line, "queue_max_bytes", max_points // 2)
+        if len(result.sample_times) > series.MAX_POINTS:
+            line = series.reduce_minmax(line, "queue_max_bytes", series.MAX_POINTS // 2)
         drawn = line.sort("time_ps").collect()
         traces.append(
             go.Scatter(

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from fanin.tables.recorded import Recorded
 
-__all__ = ["BUSY_SHARE", "busy_part", "focused", "time_scale", "until"]
-
 BUSY_SHARE: Final = 0.999
 """Share of the bytes after which a long rest of the run is not shown at first."""
 

@@ -6,8 +6,6 @@ import io
 
 from matplotlib.figure import Figure
 
-__all__ = ["ShownFigure"]
-
 
 class ShownFigure(Figure):
     """A `matplotlib.figure.Figure` with a picture of itself for notebooks."""

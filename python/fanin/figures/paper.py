@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from plotly.graph_objects import Figure as PlotlyFigure
 
-__all__ = ["WIDTHS", "save", "to_matplotlib"]
-
 WIDTHS: Final[Mapping[str, float]] = {"column": 3.33, "page": 7.0}
 """Width of a column and of a page of a two-column paper [inch]."""
 

@@ -16,8 +16,6 @@ from fanin.text import show
 if TYPE_CHECKING:
     from fanin.tables.recorded import Recorded
 
-__all__ = ["MAX_FLOWS", "MAX_POINTS", "figure", "flows_with_rates", "steps"]
-
 MAX_FLOWS: Final = 16
 """Flows that are drawn unless others are named."""
 

@@ -12,24 +12,6 @@ from fanin.tables import samples
 if TYPE_CHECKING:
     from fanin.tables.recorded import Recorded
 
-__all__ = [
-    "MAX_POINTS",
-    "QueueSeries",
-    "SampledSeries",
-    "burst",
-    "busy_until",
-    "cdf",
-    "hot_ports",
-    "packet_count",
-    "peak_window",
-    "queue_series",
-    "reduce_minmax",
-    "sampled",
-    "shown_ports",
-    "to_hosts",
-    "watched_ports",
-]
-
 MAX_POINTS: Final = 4000
 """Points of one curve: two for each of 2000 pixels, more than a laptop screen shows."""
 
@@ -259,24 +241,22 @@ BURST_MARGIN: Final = 0.2
 """Margin shown before and after a burst, as a share of its length."""
 
 
-def burst(records: pl.DataFrame, value: str) -> tuple[int, int] | None:
-    """Return when the burst around the largest `value` began and ended [ps], with a margin within the records, if any.
+def burst(records: pl.DataFrame) -> tuple[int, int] | None:
+    """Return when the burst around the largest ``level`` began and ended [ps], with a margin within the records, if any.
 
     It begins with the last record before the peak that is not above a share of it, and ends with the next such record.
 
     Parameters
     ----------
     records : polars.DataFrame
-        ``time_ps``, rising, and `value`.
-    value : str
-        Name of the column.
+        ``time_ps``, rising, and ``level``.
     """
-    peak = records[value].arg_max() if records.height else None
+    peak = records["level"].arg_max() if records.height else None
     if peak is None:
         return None
     first, last = 0, records.height - 1
     for share in BURST_SHARES:
-        low = (records[value] <= share * records[value][peak]).arg_true()
+        low = (records["level"] <= share * records["level"][peak]).arg_true()
         before, after = low.filter(low < peak), low.filter(low > peak)
         first = int(before[-1]) if before.len() else 0
         last = int(after[0]) if after.len() else records.height - 1

@@ -15,8 +15,6 @@ from typing import Final, Self
 
 from fanin.files import OURS, system
 
-__all__ = ["LOCK", "Lock", "LockedError", "holder"]
-
 LOCK: Final = f"{OURS}lock"
 """Name of the file in a folder."""
 

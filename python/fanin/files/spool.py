@@ -18,8 +18,6 @@ from typing import IO, Final, cast
 from fanin.files import system
 from fanin.text import show
 
-__all__ = ["STDIN", "Spooled", "spool"]
-
 STDIN: Final = "-"
 
 PATIENCE_S: Final = 5.0

@@ -16,23 +16,6 @@ try:
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "CREATE",
-    "ENDS",
-    "KILLED",
-    "NAMED_DESCRIPTORS",
-    "OPEN_FILES_MOVE",
-    "OWN",
-    "POSIX",
-    "allocate",
-    "host",
-    "lock",
-    "needs_posix",
-    "pread",
-    "pwrite",
-    "sync_folder",
-]
-
 POSIX: Final = fcntl is not None
 """True if this is no Windows."""
 

@@ -17,8 +17,6 @@ from typing import Final
 from fanin.files import system
 from fanin.files.locks import LOCK, Lock, LockedError
 
-__all__ = ["folder"]
-
 PREFIX: Final = "fanin-"
 
 _roots: Final[dict[int, Path]] = {}

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fanin.remedy.seen import Seen
     from fanin.scenario import Scenario
 
-__all__ = ["HEAD", "SCHEMA", "SURE", "Goal", "Remedy", "WhatIf", "goal_words", "rows"]
-
 SCHEMA: Final = "whatif/1"
 
 SURE: Final = 0.9

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from fanin.analysis import Analysis
     from fanin.remedy.seen import Seen
 
-__all__ = ["DRAWS", "MEMBERS", "whatif"]
-
 MEMBERS: Final = 20
 """Members of an ensemble, unless it is told otherwise."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
     from fanin.sweep.plan import Plan
 
-__all__ = ["Asked", "Bench", "Looked"]
-
 _METRICS: Final = {
     "dropped": "port/{}.drops",
     "peak": "port/{}.max_bytes",

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SHAPE", "Series", "fit"]
-
 SHAPE: Final = 0.2
 """Root of the mean square distance of two queues, as a share of the longest, up to which one gives back the other."""
 

@@ -17,8 +17,6 @@ from fanin.scenario.network import overview
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Model", "Uncertain", "drawn", "port_of", "told", "watched", "wire_bps"]
-
 _RATES: Final = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 _LONGEST_SEED: Final = 10**6
 

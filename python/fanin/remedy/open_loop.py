@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Replay", "least_buffer", "replay"]
-
 
 @dataclass(frozen=True)
 class Replay:

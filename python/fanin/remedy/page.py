@@ -11,8 +11,6 @@ from fanin.text import show
 if TYPE_CHECKING:
     from fanin.remedy.answer import WhatIf
 
-__all__ = ["SEEN_HEAD", "markdown", "seen_rows"]
-
 SEEN_HEAD = ("", "Longest queue", "Drops", "Above the threshold", "Last data after")
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from fanin.analysis import Analysis
     from fanin.scenario import Scenario
 
-__all__ = ["Given", "analysed", "given_model", "kind_of", "of_flows", "of_samples", "relied_on"]
-
 RATE: Final = 0.01
 """What a speed that was given may be off by, unless the trace says more: as `rate_tolerance` of analyses."""
 

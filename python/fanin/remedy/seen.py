@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["BOUND", "FEW_DROPS", "LONGEST", "Seen", "View", "behind", "packets", "samples"]
-
 BOUND: Final = 1.25
 """Ratio of a simulated number to the measured one, either way round, up to which a model gives it back."""
 

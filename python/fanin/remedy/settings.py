@@ -11,8 +11,6 @@ from fanin.text import show
 if TYPE_CHECKING:
     from fanin.scenario import Scenario
 
-__all__ = ["amount", "buffer_bytes", "period", "trials"]
-
 _TIMES: Final = (2, 4, 8)
 """How many times the buffer is tried."""
 

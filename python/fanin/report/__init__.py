@@ -257,7 +257,7 @@ def _at_burst(result: Recorded, port: str, figure: go.Figure, window: tuple[int,
     """Open a figure at the burst around the largest queue, and say so; return when that is [ps]."""
     near = series.queue_series(result, port, window, 4 * PEAK_PACKETS)
     records = near.frame.select("time_ps", level="queue_bytes" if near.kind == "packet" else "queue_max_bytes")
-    burst = series.burst(records, "level")
+    burst = series.burst(records)
     if burst is not None and burst[0] < burst[1]:
         figure.update_xaxes(range=[time / focus.time_scale(figure) for time in burst])
         note = f"Opened at the burst around the largest queue, {show.duration(burst[1] - burst[0])}; double-click for all of them."

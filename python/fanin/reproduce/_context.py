@@ -16,8 +16,6 @@ from fanin.reproduce._registry import Figure
 from fanin.results import Result
 from fanin.scenario import Scenario
 
-__all__ = ["SCENARIOS", "Context", "RunsBar"]
-
 T = TypeVar("T")
 
 SCENARIOS: Final = Path(__file__).parent / "scenarios"
@@ -30,13 +28,11 @@ class RunsBar:
     Parameters
     ----------
     shown : bool
-        Whether to show anything.
-    console : rich.console.Console, optional
-        Where to; standard error if not given.
+        Whether to show anything, on standard error.
     """
 
-    def __init__(self, shown: bool = True, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
+    def __init__(self, shown: bool) -> None:
+        self._console = Console(stderr=True)
         self._live = shown and (self._console.is_terminal or self._console.is_jupyter)
         self._logs = shown and not self._live
         columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("runs"))

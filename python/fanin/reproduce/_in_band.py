@@ -12,8 +12,6 @@ from fanin.reproduce._context import Context
 from fanin.reproduce._jobs import Job
 from fanin.results import Result
 
-__all__ = ["CONTROLS", "NONE", "WIRE", "jobs", "measure", "plots", "table"]
-
 CONTROL: Final = "transport.congestion_control"
 MARKING: Final = "switch.marking"
 INT: Final = "switch.mechanisms.int"

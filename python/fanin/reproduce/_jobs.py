@@ -19,11 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
+import polars as pl
+
 from fanin.machine import cores
 from fanin.results import Result, runner
 from fanin.scenario import Scenario
-
-__all__ = ["Job", "Outcome", "Pool", "RunError"]
 
 T = TypeVar("T")
 _REPORTED: Final = 2000
@@ -51,6 +51,12 @@ class Job:
         facts = "".join(f", {name} {value}" for name, value in self.key.items())
         name = self.scenario.to_dict().get("name", "scenario")
         return f"{name}{facts}, seed {self.seed}"
+
+
+def frame(jobs: Sequence[Job], found: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return what was found, a row for each job with its key and seed."""
+    rows = [{**job.key, "seed": job.seed, **values} for job, values in zip(jobs, found, strict=True)]
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 class RunError(RuntimeError):

@@ -11,8 +11,6 @@ import polars as pl
 from fanin.analysis import analyze
 from fanin.results import Result
 
-__all__ = ["FULL_FRAME", "FULL_WIRE", "SLOPE_CV", "Judged", "judge"]
-
 FULL_FRAME: Final = 1518
 """Frame of a full segment [bytes], as queues count it."""
 FULL_WIRE: Final = 1538

@@ -13,33 +13,10 @@ import polars as pl
 
 from fanin.reproduce._context import Context
 from fanin.reproduce._jobs import Job
+from fanin.reproduce._rows import Row
 from fanin.results import Result
 from fanin.scenario import Scenario
 from fanin.statistics import t_quantile
-
-__all__ = [
-    "CONTROL",
-    "DCQCN",
-    "MARKING",
-    "MECHANISM",
-    "PAUSES",
-    "RCM",
-    "RCM_ALONE",
-    "READ",
-    "READING",
-    "VARIANTS",
-    "counted",
-    "frame",
-    "grid",
-    "interval",
-    "layout",
-    "marks",
-    "means",
-    "paused_ms",
-    "ratios",
-    "small",
-    "throughput",
-]
 
 MECHANISM: Final = "switch.mechanisms.rcm"
 CONTROL: Final = "transport.congestion_control"
@@ -81,12 +58,6 @@ def grid(
     return [Job(made[name], seed, {"variant": name} | key) for name in variants for seed in seeds or context.seeds]
 
 
-def frame(jobs: Sequence[Job], found: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return what was found, a row for each job."""
-    rows = [{**job.key, "seed": job.seed, **values} for job, values in zip(jobs, found, strict=True)]
-    return pl.DataFrame(rows, infer_schema_length=None)
-
-
 def ratios(table: pl.DataFrame, value: str, over: str, under: str) -> list[float]:
     """Return a value with one variant over that with another, seed by seed: both had the same flows."""
     one, other = (table.filter(pl.col("variant") == name).sort("seed")[value].to_list() for name in (over, under))
@@ -110,6 +81,16 @@ def paused_ms(result: Result) -> float:
     return float(spans.collect().item() or 0) / 1e9
 
 
+def reordered_percent(flows: pl.DataFrame) -> float:
+    """Return what share of all packets came out of order [%]."""
+    return 100 * float(flows["reordered"].sum()) / max(float(flows["packets_sent"].sum()), 1)
+
+
+def nothing_lost(table: pl.DataFrame) -> Row:
+    """Return the row that PFC lets no run lose a packet."""
+    return Row(name="packets lost, most of all runs", paper=0, fanin=float(max(table["lost"].to_list())), low=0, high=0)
+
+
 def counted(result: Result) -> dict[str, int]:
     """Return the counters of RCM, all zero where it did not run."""
     return {
@@ -117,11 +98,6 @@ def counted(result: Result) -> dict[str, int]:
         for name, value in (result.summary["mechanisms"].get("rcm") or {}).items()
         if isinstance(value, int)
     }
-
-
-def small(scenario: Scenario, k: int, **changes: Any) -> Scenario:
-    """Return the scenario on a smaller fat tree, for the short form."""
-    return scenario.replace({"topology.k": k} | changes)
 
 
 def layout(plot: go.Figure, x: str, y: str) -> go.Figure:

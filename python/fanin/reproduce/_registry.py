@@ -15,8 +15,6 @@ from fanin.reproduce._rows import Findings
 if TYPE_CHECKING:
     from fanin.reproduce._context import Context
 
-__all__ = ["PAPERS", "Figure", "choose", "figure", "figures"]
-
 PAPERS: Final[dict[str, str]] = {
     "s-ecn": "Shan et al., Micro-burst in Data Centers: Observations, Analysis, and Mitigations, ICNP 2018",
     "rimm": "Lin, Hung, Wen, Real-Time In-Network Microburst Mitigation on Programmable Switch, IEEE Access 2021",

@@ -23,8 +23,6 @@ from fanin.results.folder import OutputError
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Plot
 
-__all__ = ["HEAD", "Reproduction", "cells"]
-
 MANIFEST: Final = "manifest.json"
 SCHEMA: Final = "reproduction/1"
 ENDINGS: Final = ("pdf", "svg", "png")

@@ -12,8 +12,6 @@ import polars as pl
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Plot
 
-__all__ = ["Findings", "Row"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Row:

@@ -17,34 +17,6 @@ from fanin.reproduce._jobs import Job
 from fanin.reproduce._rows import Row
 from fanin.results import Result
 
-__all__ = [
-    "FAN_IN",
-    "FRAME",
-    "PORT",
-    "RATE",
-    "SPREAD",
-    "WIRE",
-    "Phase",
-    "Ramp",
-    "Steps",
-    "cdf",
-    "evolution",
-    "halves",
-    "layout",
-    "mean",
-    "numbered",
-    "phases_frame",
-    "ramp",
-    "ramps_frame",
-    "rounds",
-    "slope",
-    "steps",
-    "steps_frame",
-    "trace",
-    "unless_ok",
-    "variation",
-]
-
 PORT: Final = "root->tor3"
 """The port that the paper watches: of the root, towards the rack of Host 10."""
 

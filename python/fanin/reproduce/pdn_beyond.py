@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
+from fanin.reproduce._jobs import Job, frame
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
 from fanin.reproduce.pdn import BIN, PLAIN, RTO, STARTS, measure, shares
@@ -287,8 +287,7 @@ def fabric(context: Context) -> Findings:
         for repair, more in REPAIRS.items()
         for job in context.each_seed(base.replace(changes | more), sender=sender, repair=repair)
     ]
-    found = context.runs(jobs, fabric_run)
-    table = pl.DataFrame([{**job.key, "seed": job.seed, **values} for job, values in zip(jobs, found, strict=True)])
+    table = frame(jobs, context.runs(jobs, fabric_run))
     values = [name for name in table.columns if name not in ("sender", "repair", "seed")]
     means = average(table, ["sender", "repair"], values)
     plot = go.Figure()

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
+from fanin.reproduce._jobs import Job, frame
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
 from fanin.reproduce.pdn import PLAIN, measure
@@ -107,9 +107,7 @@ def modern(context: Context) -> Findings:
             ratio = of[hosts, servers, "PDN"]["completion_ms"] / of[hosts, servers, "plain"]["completion_ms"]
             rows.append(Row(name=f"{hosts}, {servers} servers: time with PDN over time without", paper=None, fanin=ratio, high=1))
     wide = in_fabric(context)
-    runs = pl.DataFrame(
-        [{**job.key, "seed": job.seed, **values} for job, values in zip(wide, context.runs(wide, fabric_run), strict=True)]
-    )
+    runs = frame(wide, context.runs(wide, fabric_run))
     values = [name for name in runs.columns if name not in ("sender", "repair", "seed")]
     fabric = average(runs, ["sender", "repair"], values)
     by = {(row["sender"], row["repair"]): row for row in fabric.to_dicts()}

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
+from fanin.reproduce._jobs import Job, frame
 from fanin.reproduce._rcm import (
     DCQCN,
     MECHANISM,
@@ -20,7 +20,6 @@ from fanin.reproduce._rcm import (
     READING,
     VARIANTS,
     counted,
-    frame,
     grid,
     interval,
     layout,
@@ -64,6 +63,12 @@ def burst_run(result: Result, job: Job) -> dict[str, Any]:
         "marked": marked,
         "paused_ms": paused_ms(result),
     } | counted(result)
+
+
+def burst_part(result: Result, job: Job) -> dict[str, float]:
+    """Reduce a run to the burst's least throughput in 10 us, and each other flow's then."""
+    found = phases(burst_run(result, job))
+    return {"burst_gbps": found["least_burst"], "others_gbps": found["then_others"]}
 
 
 def during(found: Mapping[str, Any], start: float, end: float) -> tuple[float, float]:
@@ -110,17 +115,9 @@ def fig6(context: Context) -> Findings:
         Row(name="DCQCN: each other flow meanwhile", paper=12.5, fanin=dcqcn["mean_others"], low=11, high=14, unit="Gb/s"),
         Row(name="DCQCN: packets of the four marked from then on", paper="marked for nothing", fanin=found[DCQCN]["marked"], low=1),
         Row(name="RCM: burst, first 4 us", paper=50, fanin=rcm["first_burst"], low=45, high=55, unit="Gb/s"),
-        Row(name="RCM: burst, least in 10 us", paper=25, fanin=rcm["least_burst"], low=20, high=30, unit="Gb/s", note=CAM),
+        half(RCM, rcm["least_burst"], note=CAM),
         Row(name="RCM: each other flow then", paper="recovers", fanin=rcm["then_others"], low=17, unit="Gb/s", note=CAM),
-        Row(
-            name=f"{READ}: burst, least in 10 us",
-            paper=25,
-            fanin=seen[READ]["least_burst"],
-            low=20,
-            high=30,
-            unit="Gb/s",
-            calibrated=SET,
-        ),
+        half(READ, seen[READ]["least_burst"], calibrated=SET),
         Row(
             name=f"{READ}: each other flow then",
             paper="recovers",
@@ -183,6 +180,16 @@ BEYOND: Final = (
 )
 
 
+def half(name: str, fanin: float, **why: str) -> Row:
+    """Return a row of the burst's least throughput, half of what it had (§4.2): of its 50 Gb/s RCM takes 25."""
+    return Row(name=f"{name}: burst, least in 10 us", paper=25, fanin=fanin, low=20, high=30, unit="Gb/s", **why)
+
+
+def alike(name: str, fanin: float, note: str = "") -> Row:
+    """Return a row of the victim's throughput where it has as little as each of the incast's flows."""
+    return Row(name=name, paper=25, fanin=fanin, low=22.5, high=27.5, unit="Gb/s", note=note)
+
+
 def nearly_50(name: str, fanin: float, below: str = LAST) -> Row:
     """Return a row of the victim's throughput, which the paper has at nearly 50 Gb/s: half of its uplink."""
     return Row(name=name, paper="nearly 50", fanin=fanin, low=45, high=55, unit="Gb/s", note=BEYOND if fanin > 55 else below)
@@ -223,25 +230,9 @@ def fig7(context: Context) -> Findings:
     base = context.scenario("victim")
     table, mean = victims(context, base, VARIANTS | STILL)
     rows = [
-        Row(name="PFC alone: victim", paper=25, fanin=mean[PAUSES]["settled_victim"], low=22.5, high=27.5, unit="Gb/s"),
-        Row(
-            name="DCQCN: victim, 20 to 100 us",
-            paper=25,
-            fanin=mean[DCQCN]["early_victim"],
-            low=22.5,
-            high=27.5,
-            unit="Gb/s",
-            note=ITSELF,
-        ),
-        Row(
-            name="DCQCN: victim, from 2 ms on",
-            paper=25,
-            fanin=mean[DCQCN]["settled_victim"],
-            low=22.5,
-            high=27.5,
-            unit="Gb/s",
-            note=ITSELF,
-        ),
+        alike("PFC alone: victim", mean[PAUSES]["settled_victim"]),
+        alike("DCQCN: victim, 20 to 100 us", mean[DCQCN]["early_victim"], ITSELF),
+        alike("DCQCN: victim, from 2 ms on", mean[DCQCN]["settled_victim"], ITSELF),
     ]
     for name in (RCM_ALONE, RCM, *STILL):
         rows += [

@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
+from fanin.reproduce._jobs import Job, frame
 from fanin.reproduce._rcm import (
     CONTROL,
     DCQCN,
@@ -19,18 +19,19 @@ from fanin.reproduce._rcm import (
     RCM,
     VARIANTS,
     counted,
-    frame,
     grid,
     interval,
     marks,
     means,
+    nothing_lost,
     paused_ms,
     ratios,
+    reordered_percent,
 )
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
 from fanin.reproduce.rcm import victims
-from fanin.reproduce.rcm_fabric import CHOSEN, hot_run, loaded, workload, workload_run
+from fanin.reproduce.rcm_fabric import CHOSEN, LOAD, fabric, hot_run, loaded, workload_run
 from fanin.results import Result
 from fanin.scenario import Scenario
 
@@ -75,13 +76,9 @@ def controls(context: Context) -> Findings:
     return Findings(rows=rows, plots={"controls": plot}, data={"runs": table, "means": mean})
 
 
-def fabric(context: Context, name: str) -> Scenario:
-    """Return the paper's flows on a fabric that takes seconds: 54 hosts, in short 16."""
-    base = context.scenario("workload" if name != "hot" else "hot-spot")
-    k = 4 if context.short else 6
-    if name == "hot":
-        return loaded(base, 0.6, "64KB", k)
-    return workload(base, name, stop="500us" if context.short else "3ms", groups=k, k=k)
+def hot_spot(context: Context) -> Scenario:
+    """Return the paper's hot spot on a fabric that takes seconds: 54 hosts, in short 16."""
+    return loaded(context.scenario("hot-spot"), LOAD, "64KB", 4 if context.short else 6)
 
 
 NO_DEARER: Final = 1.05
@@ -106,7 +103,7 @@ ORDER: Final = "go-back-N takes a packet that comes too early for a loss, and se
 )
 def reordering(context: Context) -> Findings:
     """The share of packets that rerouting lets overtake others, under a hot spot, by how hosts recover."""
-    base = fabric(context, "hot")
+    base = hot_spot(context)
     listed = [
         job
         for recovery, how in RECOVERY.items()
@@ -171,7 +168,7 @@ def compared(  # noqa: PLR0913 (what is compared, and how it is called)
         Row(name=f"{case} {one}: {value} with RCM over DCQCN's", paper=None, fanin=ratio, high=high or 1.0, note=note)
         for one, (ratio, _) in zip(cases, series[f"over {DCQCN}"], strict=True)
     ]
-    rows.append(Row(name="packets lost, most of all runs", paper=0, fanin=float(max(table["lost"].to_list())), low=0, high=0))
+    rows.append(nothing_lost(table))
     plot = marks(series, list(cases), f"{value}, RCM over the other", line=1)
     found = [
         {case: one, "over": over.removeprefix("over "), "ratio": ratio, "ci": half}
@@ -193,10 +190,13 @@ def job_run(result: Result, job: Job) -> dict[str, Any]:
     """Reduce a run to the time of the job, pauses, and what came out of order."""
     [done] = result.summary["collectives"]
     flows = result.flows
-    share = 100 * float(flows["reordered"].sum()) / max(float(flows["packets_sent"].sum()), 1)
-    took = float(done["time_ps"]) / 1e6 if done["time_ps"] else math.nan
-    found = {"job_us": took, "paused_ms": paused_ms(result), "reordered_percent": share, "lost": int(result.summary["drops"])}
-    return found | {"retransmits": int(flows["retransmits"].sum())} | counted(result)
+    return {
+        "job_us": float(done["time_ps"]) / 1e6 if done["time_ps"] else math.nan,
+        "paused_ms": paused_ms(result),
+        "reordered_percent": reordered_percent(flows),
+        "lost": int(result.summary["drops"]),
+        "retransmits": int(flows["retransmits"].sum()),
+    } | counted(result)
 
 
 @figure("rcm/jobs", title="Beyond the paper: all-reduce and all-to-all of 432 hosts", seeds=2, short=1, seconds=400)
@@ -255,7 +255,7 @@ def failures(context: Context) -> Findings:
 
     RCM once more without rerouting, and with hosts that take packets in any order.
     """
-    base = fabric(context, "hot")
+    base = hot_spot(context)
     cases = dict(list(FAILED.items())[:: 2 if context.short else 1])
     if context.short:  # a switch of two uplinks cannot lose both
         cases = {"no link": [], "one link of each pod": FAILED["one link of each pod"]}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._rcm import DCQCN, PAUSES, RCM, RCM_ALONE, READ, VARIANTS, frame, grid, means
+from fanin.reproduce._jobs import frame
+from fanin.reproduce._rcm import DCQCN, PAUSES, RCM, RCM_ALONE, READ, VARIANTS, grid, means
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rcm import BURSTS, CAM, ITSELF, SET, STILL, bars, burst_run, nearly_50, over_time, phases, victims
+from fanin.reproduce.rcm import BURSTS, CAM, ITSELF, SET, STILL, alike, bars, burst_run, half, nearly_50, over_time, phases, victims
 
 SWITCH: Final[dict[str, Any]] = {
     "switch.architecture": {"kind": "combined", "voq": "100KB", "output": "100KB"},
@@ -28,34 +29,12 @@ def combined(context: Context) -> Findings:
     table, mean = victims(context, victim, VARIANTS | STILL)
     rows = [
         Row(name="DCQCN: burst, as long as it lasts", paper=50, fanin=seen[DCQCN]["mean_burst"], low=45, high=55, unit="Gb/s"),
-        Row(name="PFC alone: victim", paper=25, fanin=mean[PAUSES]["settled_victim"], low=22.5, high=27.5, unit="Gb/s"),
-        Row(
-            name="DCQCN: victim, from 2 ms on",
-            paper=25,
-            fanin=mean[DCQCN]["settled_victim"],
-            low=22.5,
-            high=27.5,
-            unit="Gb/s",
-            note=ITSELF,
-        ),
+        alike("PFC alone: victim", mean[PAUSES]["settled_victim"]),
+        alike("DCQCN: victim, from 2 ms on", mean[DCQCN]["settled_victim"], ITSELF),
+        half(RCM, seen[RCM]["least_burst"], note=CAM),
+        half(READ, seen[READ]["least_burst"], calibrated=SET),
     ]
-    for name in (RCM, READ):
-        least = seen[name]["least_burst"]
-        rows.append(
-            Row(
-                name=f"{name}: burst, least in 10 us",
-                paper=25,
-                fanin=least,
-                low=20,
-                high=30,
-                unit="Gb/s",
-                note=CAM if name == RCM else "",
-                calibrated=SET if name == READ else "",
-            )
-        )
-    for name in (RCM, RCM_ALONE, *STILL):
-        settled = mean[name]["settled_victim"]
-        rows.append(nearly_50(f"{name}: victim, from 2 ms on", settled))
+    rows += [nearly_50(f"{name}: victim, from 2 ms on", mean[name]["settled_victim"]) for name in (RCM, RCM_ALONE, *STILL)]
     plots = {"combined-fig6": over_time(found[READ]), "combined-fig7": bars(table)}
     return Findings(
         rows=rows, plots=plots, data={"phases": frame(listed, list(seen.values())), "runs": table, "means": means(table)}

@@ -9,8 +9,21 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
-from fanin.reproduce._rcm import DCQCN, PAUSES, RCM, VARIANTS, counted, frame, grid, interval, marks, paused_ms, ratios
+from fanin.reproduce._jobs import Job, frame
+from fanin.reproduce._rcm import (
+    DCQCN,
+    PAUSES,
+    RCM,
+    VARIANTS,
+    counted,
+    grid,
+    interval,
+    marks,
+    nothing_lost,
+    paused_ms,
+    ratios,
+    reordered_percent,
+)
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
 from fanin.results import Result
@@ -36,7 +49,7 @@ def hot_run(result: Result, job: Job) -> dict[str, Any]:
     hosts = int(job.scenario.to_dict()["topology"]["k"]) ** 3 // 4
     found: dict[str, Any] = {"paused_ms": paused_ms(result), "retransmits": int(flows["retransmits"].sum())} | counted(result)
     found["lost"] = int(result.summary["drops"])
-    found["reordered_percent"] = 100 * float(flows["reordered"].sum()) / max(float(flows["packets_sent"].sum()), 1)
+    found["reordered_percent"] = reordered_percent(flows)
     for name, which in {
         "background": pl.col("group") == "background",
         "hot": pl.col("group") == "hot",
@@ -86,7 +99,7 @@ def fig8(context: Context) -> Findings:
         ),
         Row(name="hot flows: the same", paper="a little lower", fanin=gains["hot"][0], low=0.85, high=1.0, note=AGAIN),
         Row(name="all: the same", paper="better", fanin=gains["all"][0], low=1.0, note=AGAIN),
-        Row(name="packets lost, most of all runs", paper=0, fanin=float(max(table["lost"].to_list())), low=0, high=0),
+        nothing_lost(table),
     ]
     ratio_table = pl.DataFrame(
         [
@@ -142,6 +155,12 @@ def workload(  # noqa: PLR0913 (what may differ from the paper's)
     return base.replace({"traffic": made} | ({} if k is None else {"topology.k": k}))
 
 
+def fabric(context: Context, sizes: str) -> Scenario:
+    """Return flows of these sizes on a fabric that takes seconds: 54 hosts, in short 16."""
+    k = 4 if context.short else 6
+    return workload(context.scenario("workload"), sizes, stop="500us" if context.short else "3ms", groups=k, k=k)
+
+
 def workload_run(result: Result, job: Job) -> dict[str, Any]:
     """Reduce a run to mean completion times by size [us], pauses, and what came out of order."""
     flows = result.flows
@@ -155,7 +174,7 @@ def workload_run(result: Result, job: Job) -> dict[str, Any]:
     }
     found: dict[str, Any] = {"paused_ms": paused_ms(result), "unfinished": int(flows["finish_ps"].null_count())} | counted(result)
     found |= {"retransmits": int(flows["retransmits"].sum()), "lost": int(result.summary["drops"])}
-    found["reordered_percent"] = 100 * float(flows["reordered"].sum()) / max(float(flows["packets_sent"].sum()), 1)
+    found["reordered_percent"] = reordered_percent(flows)
     for name, which in classes.items():
         part = flows.filter(which)
         tail = part["us"].quantile(0.99) if part.height else None
@@ -191,7 +210,7 @@ def fig9(context: Context) -> Findings:
     rows.append(
         Row(name="mice: data-mining's ratio over enterprise's", paper="< 1", fanin=both[1] / both[0], high=1, note=LESS_TO_GAIN)
     )
-    rows.append(Row(name="packets lost, most of all runs", paper=0, fanin=float(max(table["lost"].to_list())), low=0, high=0))
+    rows.append(nothing_lost(table))
     return Findings(rows=rows, plots={"fig9": completion_bars(found)}, data={"runs": table, "ratios": found})
 
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
-from fanin.reproduce._rcm import CONTROL, MARKING, MECHANISM, READING, frame, marks
+from fanin.reproduce._jobs import Job, frame
+from fanin.reproduce._rcm import CONTROL, MARKING, MECHANISM, READING, marks
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rcm import CAM, ROUTES, SET, burst_run, nearly_50, phases, victim_run
-from fanin.reproduce.rcm_fabric import workload, workload_run
+from fanin.reproduce.rcm import CAM, ROUTES, SET, burst_part, half, nearly_50, victim_run
+from fanin.reproduce.rcm_fabric import fabric, workload_run
 from fanin.results import Result
 
 DEFAULT: Final = "as in the figures"
@@ -97,12 +97,6 @@ MEASURES: Final = {
 }
 
 
-def burst_part(result: Result, job: Job) -> dict[str, float]:
-    """Reduce a run of fig. 6 to two numbers."""
-    found = phases(burst_run(result, job))
-    return {"burst_gbps": found["least_burst"], "others_gbps": found["then_others"]}
-
-
 def victim_part(result: Result, job: Job) -> dict[str, float]:
     """Reduce a run of fig. 7 to one number."""
     return {"victim_gbps": victim_run(result, job)["settled_victim"]}
@@ -110,12 +104,11 @@ def victim_part(result: Result, job: Job) -> dict[str, float]:
 
 def cases(context: Context, tried: Mapping[str, Mapping[str, Any] | None]) -> pl.DataFrame:
     """Return fig. 6, fig. 7 without DCQCN, and enterprise flows on a smaller fabric, by case."""
-    k = 4 if context.short else 6
     burst, victim = (
         context.scenario("burst"),
         context.scenario("victim").replace({"duration": "4ms", CONTROL: "none", MARKING: None}),
     )
-    flows = workload(context.scenario("workload"), "enterprise", stop="500us" if context.short else "3ms", groups=k, k=k)
+    flows = fabric(context, "enterprise")
     seeds = context.seeds
     bursts, victims, fabrics = [], [], []
     both: dict[str, Mapping[str, Any] | None] = {OFF: None, DEFAULT: {}, **tried}
@@ -132,8 +125,7 @@ def cases(context: Context, tried: Mapping[str, Mapping[str, Any] | None]) -> pl
 
 def by_marks(context: Context, tried: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     """Return completion times of enterprise flows with RCM over those with DCQCN alone, both with the same marks."""
-    k = 4 if context.short else 6
-    flows = workload(context.scenario("workload"), "enterprise", stop="500us" if context.short else "3ms", groups=k, k=k)
+    flows = fabric(context, "enterprise")
     found = []
     for name, changes in tried.items():
         base = flows.replace({f"{MARKING}.{key}": value for key, value in changes.items()})
@@ -193,15 +185,7 @@ def parts(context: Context) -> Findings:
             low=0.95,
             high=1.05,
         ),
-        Row(
-            name="RCC alone: burst, least in 10 us",
-            paper=25,
-            fanin=of["RCC alone"]["burst_gbps"],
-            low=20,
-            high=30,
-            unit="Gb/s",
-            note=CAM,
-        ),
+        half("RCC alone", of["RCC alone"]["burst_gbps"], note=CAM),
         Row(name="packets lost, mean of the worst case", paper=0, fanin=max(table["lost"].to_list()), low=0, high=0),
     ]
     return Findings(rows=rows, plots=plots(table), data={"parts": table})
@@ -219,25 +203,9 @@ def sensitivity(context: Context) -> Findings:
     )
     of = {row["case"]: row for row in table.to_dicts()}
     rows = [
-        Row(
-            name=f"{AS_READ}: burst, least in 10 us",
-            paper=25,
-            fanin=of[AS_READ]["burst_gbps"],
-            low=20,
-            high=30,
-            unit="Gb/s",
-            calibrated=SET,
-        ),
+        half(AS_READ, of[AS_READ]["burst_gbps"], calibrated=SET),
         nearly_50(f"{AS_READ}: victim, PFC and RCM alone", of[AS_READ]["victim_gbps"], ONCE),
-        Row(
-            name="nothing rerouted: burst, least in 10 us",
-            paper=25,
-            fanin=of["nothing rerouted"]["burst_gbps"],
-            low=20,
-            high=30,
-            unit="Gb/s",
-            note=CAM,
-        ),
+        half("nothing rerouted", of["nothing rerouted"]["burst_gbps"], note=CAM),
         nearly_50("nothing rerouted: victim, PFC and RCM alone", of["nothing rerouted"]["victim_gbps"], ONCE),
         Row(
             name="all notifications lost: victim over that without RCM",

@@ -10,12 +10,11 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
-from fanin.reproduce._rcm import MECHANISM, RCM, READ, READING, frame, layout
+from fanin.reproduce._jobs import Job, frame
+from fanin.reproduce._rcm import MECHANISM, RCM, READ, READING, layout
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rcm import BURST_US, CAM, burst_run, phases
-from fanin.results import Result
+from fanin.reproduce.rcm import BURST_US, CAM, burst_part
 from fanin.statistics import about_share
 
 FINER: Final = "RCM, flows set at detection, CAM written per 1 KB"
@@ -51,12 +50,6 @@ def start_us(seed: int) -> float:
     return BURST_US + random.Random(f"rcm/fig6-starts {seed}").randrange(SPAN_NS) / 1e3  # noqa: S311
 
 
-def start_run(result: Result, job: Job) -> dict[str, float]:
-    """Reduce a run to the burst's least throughput in 10 us, and each other flow's then."""
-    found = phases(burst_run(result, job))
-    return {"burst_gbps": found["least_burst"], "others_gbps": found["then_others"]}
-
-
 def holds(row: Mapping[str, Any]) -> bool:
     """Whether the claim of fig. 6 holds: the burst falls to about 25 Gb/s, and the others recover."""
     return bool(BURST_GBPS[0] <= row["burst_gbps"] <= BURST_GBPS[1] and row["others_gbps"] >= OTHERS_GBPS)
@@ -74,7 +67,7 @@ def fig6_starts(context: Context) -> Findings:
         for seed in context.seeds:
             at = start_us(seed)
             jobs.append(Job(made.replace({"traffic[1].flows[0].start": f"{at * 1e3:.0f}ns"}), 1, {"variant": name, "start_us": at}))
-    table = frame(jobs, context.runs(jobs, start_run)).drop("seed")
+    table = frame(jobs, context.runs(jobs, burst_part)).drop("seed")
     table = table.with_columns(holds=pl.struct("burst_gbps", "others_gbps").map_elements(holds, pl.Boolean))
     found = shares(table)
     notes = {RCM: CAM, READ: CHANCE, FINER: CHANCE, FLAGGED[RCM]: CAM, FLAGGED[FINER]: CHANCE}

@@ -11,13 +11,11 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
+from fanin.reproduce._jobs import Job, frame
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
 from fanin.results import Result
 
-PORT: Final = "leaf2->h6"
-"""Watched port: of S2-3, towards VM7."""
 ALPHA: Final = 20_000
 """Cells."""
 CELL: Final = 80
@@ -57,9 +55,9 @@ def event(seed: int) -> dict[str, Any]:
     return {"traffic[1].flows[0].start": f"{30_000_000 + phase}ns"}
 
 
-def jobs(context: Context, variants: Mapping[str, Mapping[str, Any]], base: str = "event", **key: Any) -> list[Job]:
+def jobs(context: Context, variants: Mapping[str, Mapping[str, Any]], **key: Any) -> list[Job]:
     """Return the events of each variant: as many as there are seeds."""
-    scenario = context.scenario(base)
+    scenario = context.scenario("event")
     return [
         Job(scenario.replace(event(seed) | dict(changes)), seed, {"variant": name} | key)
         for name, changes in variants.items()
@@ -109,11 +107,6 @@ def jitter(result: Result, flow: str) -> dict[str, float]:
     )
     delay, gap = listed.row(0)
     return {f"{flow}_delay_jitter_us": delay, f"{flow}_gap_sd_us": gap}
-
-
-def frame(listed: Sequence[Job], found: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return the events as a table."""
-    return pl.DataFrame([{**job.key, "seed": job.seed, **values} for job, values in zip(listed, found, strict=True)])
 
 
 def summarise(table: pl.DataFrame, by: Sequence[str] = ("variant",)) -> pl.DataFrame:

@@ -9,9 +9,10 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
+from fanin.reproduce._jobs import frame
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rimm import RIMM, SHUFFLED, column, frame, jobs, layout, measure, summarise
+from fanin.reproduce.rimm import RIMM, SHUFFLED, column, jobs, layout, measure, summarise
 
 ECMP: Final[dict[str, Any]] = {"switch.routing": "ecmp"}
 LONG: Final = "an alert of 20 ms, or 20 ms without a release"

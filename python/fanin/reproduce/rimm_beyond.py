@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
+from fanin.reproduce._jobs import Job, frame
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rimm import BASIC, FULL, MECHANISMS, PER_FLOW, PLAIN, SHARED, event, frame, layout, summarise
+from fanin.reproduce.rimm import BASIC, FULL, MECHANISMS, PER_FLOW, PLAIN, SHARED, event, layout, summarise
 from fanin.results import Result
 
 CHOSEN: Final = (BASIC, SHARED, PLAIN, FULL, PER_FLOW)
@@ -170,11 +170,11 @@ def loaded_neighbours(context: Context) -> Findings:
     return Findings(rows=rows, plots={"loaded": plot}, data={"runs": table, "means": means})
 
 
-def speed(host: int, uplink: int, window: str = "930KB") -> dict[str, Any]:
+def speed(host: int, uplink: int) -> dict[str, Any]:
     """Return links of these rates [Gb/s], receive windows, and a start of the burst that comes sooner by as much."""
     changes = {"topology.host_link.rate": f"{host}Gbps", "topology.uplink.rate": f"{uplink}Gbps"}
     start = {"traffic[1].flows[0].start": f"{300_000 // host}us"}
-    return changes | start | {"transport.receive_window": {"kind": "fixed", "size": window}}
+    return changes | start | {"transport.receive_window": {"kind": "fixed", "size": "930KB"}}
 
 
 SPEEDS: Final = {

@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._jobs import Job
+from fanin.reproduce._jobs import Job, frame
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rimm import BASIC, FULL, MECHANISMS, PER_FLOW, event, frame, layout
+from fanin.reproduce.rimm import BASIC, FULL, MECHANISMS, PER_FLOW, event, layout
 from fanin.results import Result
 
 CHOSEN: Final = (BASIC, FULL, PER_FLOW)

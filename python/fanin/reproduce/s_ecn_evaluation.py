@@ -43,10 +43,10 @@ def chart(lines: Iterable[go.Scatter], title: str, x: str, y: str, **axes: Any) 
     return plot
 
 
-def lines(frame: pl.DataFrame, x: str, y: str, by: str) -> list[go.Scatter]:
-    """Return a line with markers for each value of `by`, in the order of their appearance."""
-    names = frame[by].unique(maintain_order=True)
-    parts = [(name, frame.filter(pl.col(by) == name)) for name in names]
+def lines(frame: pl.DataFrame, x: str, y: str) -> list[go.Scatter]:
+    """Return a line with markers for each policy, in the order of their appearance."""
+    names = frame["policy"].unique(maintain_order=True)
+    parts = [(name, frame.filter(pl.col("policy") == name)) for name in names]
     return [go.Scatter(x=part[x].to_list(), y=part[y].to_list(), name=str(name), mode="lines+markers") for name, part in parts]
 
 
@@ -162,7 +162,7 @@ def fig15(context: Context) -> Findings:
     lowest = sum(peak["S-ECN", flows] <= min(peak[policy, flows] for policy in policies) for flows in (9, 18, 27, 36, 45))
     rows.append(Row(name="S-ECN lowest of the four", paper="5 of 5", fanin=lowest, low=5, high=5,
                     note="K = 2 KB is lower here: see fig14"))  # fmt: skip
-    plot = chart(lines(table, "flows", "peak_kb", "policy"), "Peak queue, median of the seeds", "flows", "peak queue [KB]")
+    plot = chart(lines(table, "flows", "peak_kb"), "Peak queue, median of the seeds", "flows", "peak queue [KB]")
     return Findings(rows=rows, plots={"fig15": plot}, data={"peaks": table})
 
 
@@ -209,7 +209,7 @@ def fig16(context: Context) -> Findings:
             for policy in MARKING
         ),
     ]
-    plot = chart(lines(table, "flows", "least_mbps", "policy"), "Goodput, least tenth of each second", "flows", "goodput [Mb/s]")
+    plot = chart(lines(table, "flows", "least_mbps"), "Goodput, least tenth of each second", "flows", "goodput [Mb/s]")
     return Findings(rows=rows, plots={"fig16": plot}, data={"goodput": table, "tenths": frame})
 
 
@@ -227,9 +227,9 @@ def completion(result: Result, job: Job) -> list[tuple[float, bool]]:
     return [((finish - index * INTERVAL) / 1e9, timeouts > 0) for index, finish, timeouts in rounds.iter_rows()]
 
 
-def servers(base: Scenario, n: int, repetitions: int) -> Scenario:
+def servers(base: Scenario, n: int) -> Scenario:
     """Return fig. 17's scenario with n servers: one flow more at the first hosts where nine does not divide n."""
-    entry = {**base.to_dict()["traffic"][0], "repetitions": repetitions, "size": f"{1_000_000 // n}B"}
+    entry = {**base.to_dict()["traffic"][0], "repetitions": 10, "size": f"{1_000_000 // n}B"}
     del entry["total"]
     each, more = divmod(n, 9)
     parts = [(0, more, each + 1), (more, 9, each)]
@@ -255,7 +255,7 @@ def fig17(context: Context) -> Findings:
         for n in SERVERS
         for policy in policies
         for job in context.each_seed(
-            marked(servers(base, n, 10), policy).replace({"switch.buffer.per_port": f"{buffer}KB"}),
+            marked(servers(base, n), policy).replace({"switch.buffer.per_port": f"{buffer}KB"}),
             buffer=buffer,
             servers=n,
             policy=policy,
@@ -285,7 +285,7 @@ def fig17(context: Context) -> Findings:
     ]  # fmt: skip
     plots = {
         f"fig17-{buffer}kb": chart(
-            lines(table.filter(pl.col("buffer") == buffer), "servers", "mean_ms", "policy"),
+            lines(table.filter(pl.col("buffer") == buffer), "servers", "mean_ms"),
             f"Completion of a query, buffer {buffer} KB",
             "servers",
             "mean completion [ms]",

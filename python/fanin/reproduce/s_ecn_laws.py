@@ -19,8 +19,6 @@ from fanin.scenario import Scenario
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Plot
 
-__all__ = ["VARIANTS", "Network", "law1", "law2", "law3"]
-
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "NewReno": {"congestion_control": "newreno", "sack": False},
     "Reno": {"congestion_control": "reno"},
@@ -81,14 +79,14 @@ class _Draw:
         return f"{round(self.rng.uniform(3, 8) * self.first_round + 2 * standing) * FULL_FRAME}B"
 
 
-def _draw(stream: str, links: int) -> _Draw:
+def _draw(stream: str) -> _Draw:
     """Draw until the first round fills the pipe: below that the port is idle in each round, and there is no queue to speak of."""
     rng = random.Random(stream)  # noqa: S311 (the same networks every time)
     while True:
         gbps = rng.choice(RATES_GBPS)
         delay_us = round(rng.uniform(0.5, 20 if gbps == 1 else 5), 1)
         drawn = _Draw(rng, gbps, rng.randint(6, 60), delay_us, rng.choice((2, 3, 10)))
-        if drawn.first_round > drawn.rtt_us(links) / drawn.packet_us():
+        if drawn.first_round > drawn.rtt_us(2) / drawn.packet_us():
             return drawn
 
 
@@ -102,12 +100,12 @@ def _us(time_us: float) -> str:
     return f"{round(time_us * 1000)}ns"
 
 
-def _fan_in(drawn: _Draw, receiver: str, senders: str, *, start_us: float, jitter_us: float) -> dict[str, Any]:
+def _fan_in(receiver: str, senders: str, *, start_us: float, jitter_us: float) -> dict[str, Any]:
     entry = {"kind": "incast", "name": "fan-in", "receiver": receiver, "senders": [senders], "size": "2MB", "request": "50B"}
     return {**entry, "start": _us(start_us), "jitter": _us(jitter_us)}
 
 
-def _background(drawn: _Draw, variant: str, flows: int, packets: float) -> tuple[dict[str, Any], int]:
+def _background(variant: str, flows: int, packets: float) -> tuple[dict[str, Any], int]:
     """Return a transport in congestion avoidance from its first packet on, with so many packets in all flows' windows.
 
     The window of a single flow stays: what is above the pipe would stand in its own NIC, a hidden buffer (`s_ecn_limits`).
@@ -119,7 +117,7 @@ def _background(drawn: _Draw, variant: str, flows: int, packets: float) -> tuple
 
 def law1(seed: int, variant: str) -> Network:
     """No background: one switch, a random number of hosts answers one within a round trip."""
-    drawn = _draw(f"law 1, {seed}", links=2)
+    drawn = _draw(f"law 1, {seed}")
     rng, n, rtt_us = drawn.rng, drawn.flows, drawn.rtt_us(2)
     port = f"switch0->h{n}"
     scenario = Scenario(
@@ -128,7 +126,7 @@ def law1(seed: int, variant: str) -> Network:
         topology={"kind": "single_switch", "hosts": n + 1, "link": {"rate": f"{drawn.gbps}Gbps", "delay": f"{drawn.delay_us}us"}},
         switch={"buffer": {"kind": "static", "per_port": drawn.buffer(0)}},
         transport=_tcp(variant, initial_window=drawn.window),
-        traffic=[_fan_in(drawn, f"h{n}", f"h0..h{n - 1}", start_us=0, jitter_us=rng.uniform(0, rtt_us))],
+        traffic=[_fan_in(f"h{n}", f"h0..h{n - 1}", start_us=0, jitter_us=rng.uniform(0, rtt_us))],
         telemetry={"queues": [port]},
     )
     return Network(scenario, port, _facts(drawn, rtt_us))
@@ -139,12 +137,12 @@ def law2(seed: int, variant: str) -> Network:
 
     Several flows have a queue at the port; one flow fills the pipe and no more.
     """
-    drawn = _draw(f"law 2, {seed}", links=2)
+    drawn = _draw(f"law 2, {seed}")
     rng, n, rtt_us = drawn.rng, drawn.flows, drawn.rtt_us(2)
     b = rng.randint(1, 9)
     pipe = rtt_us / drawn.packet_us()
     above = rng.uniform(0.1, 1.0) * drawn.first_round
-    transport, standing = _background(drawn, variant, b, pipe if b == 1 else pipe + above)
+    transport, standing = _background(variant, b, pipe if b == 1 else pipe + above)
     port, start_us = f"switch0->h{n + b}", 20 * drawn.packet_us(standing) + 20 * rtt_us
     scenario = Scenario(
         name="s-ecn-law2",
@@ -159,7 +157,7 @@ def law2(seed: int, variant: str) -> Network:
         transports={"background": transport},
         traffic=[
             _long_flows([f"h{n + i}" for i in range(b)], f"h{n + b}"),
-            _fan_in(drawn, f"h{n + b}", f"h0..h{n - 1}", start_us=start_us, jitter_us=rng.uniform(0, rtt_us)),
+            _fan_in(f"h{n + b}", f"h0..h{n - 1}", start_us=start_us, jitter_us=rng.uniform(0, rtt_us)),
         ],
         telemetry={"queues": [port]},
     )
@@ -168,11 +166,11 @@ def law2(seed: int, variant: str) -> Network:
 
 def law3(seed: int, variant: str) -> Network:
     """Background at the previous hop: flows from another switch, whose link they fill, meet the fan-in at the receiver's port."""
-    drawn = _draw(f"law 3, {seed}", links=2)
+    drawn = _draw(f"law 3, {seed}")
     rng, n, rtt_us = drawn.rng, drawn.flows, drawn.rtt_us(2)
     b = rng.randint(2, 9)
     pipe = drawn.rtt_us(3) / drawn.packet_us()
-    transport, hidden = _background(drawn, variant, b, pipe + rng.uniform(0.5, 4.0) * drawn.first_round)
+    transport, hidden = _background(variant, b, pipe + rng.uniform(0.5, 4.0) * drawn.first_round)
     link = {"rate": f"{drawn.gbps}Gbps", "delay": f"{drawn.delay_us}us"}
     port, start_us = f"right->h{b + n}", 20 * drawn.packet_us(hidden) + 20 * rtt_us
     scenario = Scenario(
@@ -185,7 +183,7 @@ def law3(seed: int, variant: str) -> Network:
         traffic=[
             _long_flows([f"h{i}" for i in range(b)], f"h{b + n}"),
             # a is the rate of the first round alone: it is over before the second begins.
-            _fan_in(drawn, f"h{b + n}", f"h{b}..h{b + n - 1}", start_us=start_us, jitter_us=rng.uniform(0, 0.5 * rtt_us)),
+            _fan_in(f"h{b + n}", f"h{b}..h{b + n - 1}", start_us=start_us, jitter_us=rng.uniform(0, 0.5 * rtt_us)),
         ],
         telemetry={"queues": [port]},
     )

@@ -42,11 +42,11 @@ class Case:
     note: str = ""
 
 
-def _background(flows: int, window: int, *, slow_start: bool = False) -> dict[str, Any]:
-    """Long flows to the same receiver, in congestion avoidance from the start unless they are left in slow start."""
+def _background(flows: int, window: int) -> dict[str, Any]:
+    """Long flows to the same receiver, in congestion avoidance from the start."""
     tcp = {"kind": "tcp", "congestion_control": "newreno", "sack": False, "handshake": False, "ack_every": 1}
     tcp |= {"rtt_sampling": "timestamps", "timestamp_tick": "1us", "rto_min": "200ms", "rto_initial": "200ms"}
-    tcp |= {"initial_window": window} | ({} if slow_start else {"initial_ssthresh": f"{window * 1448}B"})
+    tcp |= {"initial_window": window, "initial_ssthresh": f"{window * 1448}B"}
     listed = [{"src": f"h{38 - i}", "dst": "h39", "size": "1GB"} for i in range(flows)]
     start = f"{BACKGROUND_MS}ms"
     return {

@@ -13,8 +13,6 @@ from fanin.files import OURS, system
 from fanin.files.locks import LOCK, Lock, LockedError
 from fanin.tables.recorded import MANIFEST, SUMMARY
 
-__all__ = ["PROBE_BYTES", "OutputError", "taken"]
-
 PROBE_BYTES: Final = 4 << 20
 """Room that a disk must have for a run to start [bytes]. A run needs more; how much is not known beforehand."""
 

@@ -15,8 +15,6 @@ from fanin.text import show
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Bar", "ProgressState", "fraction", "last_arrival_ps", "remaining_s"]
-
 LOG_EVERY_S: Final = 10.0
 _UNITS: Final = {name: scale for unit, scale in show.TIME_UNITS for name in (unit, unit.replace("µ", "u"))}
 _DURATION: Final = re.compile(r"([0-9.]+) ?(" + "|".join(_UNITS) + ")")

@@ -14,8 +14,6 @@ from fanin.results import Result, folder
 from fanin.results.progress import Bar, ProgressCallback, last_arrival_ps
 from fanin.scenario import Scenario
 
-__all__ = ["MOST_THREADS", "as_scenario", "run", "threads_setting"]
-
 MOST_THREADS: Final = 64
 """Threads that a run can have at most."""
 

@@ -15,9 +15,6 @@ from fanin.text import show
 if TYPE_CHECKING:
     from fanin.scenario.network import Overview
 
-__all__ = ["page", "svg"]
-
-
 _HEIGHT: Final = 150
 """Between two layers."""
 _LEAST: Final = 900

@@ -19,8 +19,6 @@ from fanin.scenario import Scenario
 from fanin.scenario.rest import rest
 from fanin.text import show
 
-__all__ = ["Overview", "overview", "percent", "ranges"]
-
 _HOPS_PER_S: Final = 10e6
 """Packet-hops that a core simulates in a second, about; docs/performance.md."""
 

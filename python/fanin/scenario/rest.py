@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Rest", "rest"]
-
 
 @dataclass(frozen=True)
 class Rest:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from fanin.statistics.inputs import Values
 
-__all__ = ["MOST_NEEDED", "Chances", "least", "needed", "needed_on_average", "sign_flip", "sign_test"]
-
 _LISTED: Final = 16
 """Up to so many pairs all their signs are gone through."""
 

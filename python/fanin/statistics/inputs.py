@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     Values = Sequence[float] | NDArray[np.float64]
     """One number per seed."""
 
-__all__ = ["array", "checked", "checked_chance"]
-
 
 def array(values: Values, what: str, *, empty: bool = False) -> NDArray[np.float64]:
     """Return values as an array.

@@ -15,23 +15,6 @@ if TYPE_CHECKING:
 
     from fanin.statistics.inputs import Values
 
-__all__ = [
-    "CONFIDENCE",
-    "FEW",
-    "RARE",
-    "SOME",
-    "UNSEEN",
-    "Flag",
-    "Interval",
-    "about_median",
-    "about_share",
-    "interval",
-    "predicted",
-    "share",
-    "unreliable",
-    "unseen",
-]
-
 CONFIDENCE: Final = 0.95
 """Nominal coverage of intervals."""
 

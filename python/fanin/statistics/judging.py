@@ -18,21 +18,6 @@ if TYPE_CHECKING:
 
     from fanin.statistics.inputs import Values
 
-__all__ = [
-    "ALONE",
-    "ALPHA",
-    "MARGIN",
-    "Difference",
-    "Direction",
-    "Judgement",
-    "Verdict",
-    "by_seed",
-    "difference",
-    "hidden_mean",
-    "holm",
-    "verdicts",
-]
-
 ALPHA: Final = 0.05
 """Chance that a table calls any pair different where all are equal: Holm's bound on the whole family."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from fanin.statistics.inputs import Values
 
-__all__ = ["Estimate", "about_mean", "estimated", "estimated_difference", "skewness", "t_quantile"]
-
 
 @lru_cache(maxsize=1024)
 def t_quantile(chance: float, freedom: int) -> float:

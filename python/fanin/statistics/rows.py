@@ -6,8 +6,6 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["MetricRow", "address", "addressed", "hint", "rows", "value_of"]
-
 MetricRow = tuple[str, str | None, dict[str, Any]]
 """Group, name within the group, and metrics."""
 

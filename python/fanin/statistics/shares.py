@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from fanin.statistics.inputs import Values
 
-__all__ = ["difference_of_shares"]
-
 
 def difference_of_shares(
     base: Mapping[int, float] | Values, other: Mapping[int, float] | Values, *, confidence: float = CONFIDENCE

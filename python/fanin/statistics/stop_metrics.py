@@ -11,8 +11,6 @@ from typing import Any, Final, NamedTuple
 from fanin import _core
 from fanin.statistics.metrics import METRICS
 
-__all__ = ["COLUMNS", "Unknown", "missing_job", "unknown"]
-
 _TIMES: Final = ("mean_ps", "p50_ps", "p95_ps", "p99_ps")
 _PORT: Final = ("drops", "marks", "max_bytes", "max_packets", "paused_ps", "pauses", "tx_bytes", "utilisation")
 

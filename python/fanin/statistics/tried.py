@@ -16,8 +16,6 @@ from fanin.statistics import metrics
 from fanin.statistics.intervals import RARE
 from fanin.text import show
 
-__all__ = ["FLOWS", "QUERIES", "TIMEOUT_PS", "TRIED", "UNKNOWN", "Conditions", "of", "timeout_ps", "together"]
-
 TIMEOUT_PS: Final = 10e9
 """The timeout of all runs that limits were chosen on, 10 ms: a longer one costs more."""
 

@@ -19,8 +19,6 @@ from fanin import _core
 from fanin.files import system
 from fanin.statistics.rows import MetricRow, rows
 
-__all__ = ["Keep", "Outcome", "VersionError", "batch", "simulate", "told"]
-
 _REPORTED: Final = 2000
 """Characters of an error that are kept."""
 

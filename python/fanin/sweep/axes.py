@@ -16,8 +16,6 @@ from fanin.scenario import Problem
 from fanin.statistics import CONFIDENCE, FEW, stop_metrics
 from fanin.statistics.tried import TRIED, Conditions
 
-__all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
-
 MOST_RUNS: Final = 2_000_000
 """Runs of one sweep. A product of axes that is larger is a mistake."""
 

@@ -19,8 +19,6 @@ from fanin.sweep.todo import pending
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["gather", "is_one"]
-
 _SHOWN: Final = 6
 """Values of an axis that a message lists."""
 

@@ -12,8 +12,6 @@ from fanin.comparison.variants import Source
 from fanin.sweep import by_axis
 from fanin.sweep.frames import Sweep
 
-__all__ = ["compare"]
-
 
 def compare(  # noqa: PLR0913 (all but one have a name)
     given: Sweep | Mapping[str, Source | Sequence[Source]] | Sequence[Source],

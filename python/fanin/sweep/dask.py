@@ -16,8 +16,6 @@ from fanin import _core
 from fanin.sweep._worker import Outcome, VersionError, batch, told
 from fanin.sweep.workers import Done, Item, Next
 
-__all__ = ["ClusterError", "run", "threads"]
-
 _BATCH_S: Final = 2.0
 """Aimed duration of a task [s], so that the scheduler, which takes a millisecond for each, has little to do."""
 _MOST: Final = 500

@@ -24,8 +24,6 @@ from fanin.sweep.todo import Seen, Todo
 from fanin.tables.recorded import Recorded
 from fanin.text import show
 
-__all__ = ["Estimate", "estimate"]
-
 PILOT_RUNS: Final = 16
 PILOT_SHARE: Final = 0.1
 PILOT_S: Final = 10.0

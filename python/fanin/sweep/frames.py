@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from fanin.comparison import Comparison
 
-__all__ = ["Sweep"]
-
 _NOT_METRICS: Final = ("run", "segment", "group", "name")
 
 

@@ -24,8 +24,6 @@ from fanin.sweep.axes import Design, Point
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Plan", "Planned", "Run", "Source", "load", "of_scenarios", "plan"]
-
 SCHEMA: Final = "sweep/1"
 _KEY_DIGITS: Final = 32
 _SHOWN: Final = 20

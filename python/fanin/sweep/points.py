@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
     from fanin.sweep.plan import Plan
 
-__all__ = ["Found", "compare_command", "found", "main_metric", "seeds_wanted", "table", "tilde_notes", "unreached", "width_text"]
-
 MAIN: Final = ("queries.p99_ps", "collective/*.time_ps", "fct/all.p99_ps", "total.goodput_bps", "total.datagrams_received")
 """Where no stop rule names a metric: the first of these that the runs have."""
 

@@ -16,8 +16,6 @@ from fanin.statistics import predicted
 if TYPE_CHECKING:
     from rich.progress import Progress as Progress_
 
-__all__ = ["Progress", "SweepCallback", "SweepState", "remaining", "span"]
-
 LOG_EVERY_S: Final = 10.0
 _LEAST: Final = 3
 """Runs that an estimate needs."""

@@ -27,8 +27,6 @@ from fanin.sweep.store import LocalStore, Store, Writer
 from fanin.sweep.todo import Seen, Todo, known_values
 from fanin.sweep.workers import Item, OneByOne, Pool
 
-__all__ = ["Shard", "execute", "known", "mine", "parsed_shard", "refuse_keep", "sweep", "workers"]
-
 Shard = tuple[int, int]
 """Part of a sweep, from 1, and number of parts."""
 

@@ -18,22 +18,6 @@ from fanin.statistics.rows import MetricRow
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "METRICS",
-    "PLAN",
-    "RUNS",
-    "SWEEP",
-    "LocalStore",
-    "RunRow",
-    "S3Store",
-    "Store",
-    "StoreError",
-    "Writer",
-    "kept_results",
-    "opened",
-    "result_name",
-]
-
 SWEEP: Final = "sweep.json"
 PLAN: Final = "plan.parquet"
 RUNS: Final = "runs"

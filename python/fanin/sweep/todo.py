@@ -19,8 +19,6 @@ from fanin.sweep.plan import Plan, Run
 if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
 
-__all__ = ["Seen", "Todo", "conditions_of", "enough", "known_values", "narrow", "pending", "rounds", "summary"]
-
 
 class Seen(NamedTuple):
     """What the stop rule wants to know of a run.

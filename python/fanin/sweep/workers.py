@@ -20,8 +20,6 @@ from typing import IO, Any, Final, Self
 from fanin.files import system
 from fanin.sweep._worker import Keep, Outcome, simulate
 
-__all__ = ["Done", "Item", "Next", "OneByOne", "Pool"]
-
 Item = tuple[int, str, Keep | None]
 """Number of a run, its scenario as JSON, and where its result folder goes."""
 Next = Callable[[], Item | None]

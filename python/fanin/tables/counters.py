@@ -13,8 +13,6 @@ from fanin.text import show
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["HEAD", "Count", "Group", "frame", "groups", "lines", "rows"]
-
 Kind = Literal["step", "success", "failure"]
 
 _INITIALS = 4

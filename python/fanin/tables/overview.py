@@ -12,17 +12,6 @@ from fanin.text import show
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "Fact",
-    "aborted_lines",
-    "drops_text",
-    "facts",
-    "fct_rows",
-    "few_flows",
-    "group_rows",
-    "port_rows",
-]
-
 
 @dataclass(frozen=True)
 class Fact:

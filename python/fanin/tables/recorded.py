@@ -16,8 +16,6 @@ from fanin.tables.schemas import SCHEMAS, VERSIONS, schema
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MANIFEST", "SUMMARY", "Recorded", "ResultError", "read_json"]
-
 MANIFEST: Final = "manifest.json"
 SUMMARY: Final = "summary.json"
 DATAGRAMS: Final = "udp"

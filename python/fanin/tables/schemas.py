@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SCHEMAS", "VERSIONS", "schema"]
-
 VERSIONS: Final = {"ports": 2, "queues": 2, "hosts": 2}
 """Schema versions that this Fanin reads up to, where that is not 1. Up to ``ports/1`` every port had a row at every
 sample; ``queues/1`` has no ``at_head``, ``hosts/1`` no ``rate_bps``."""

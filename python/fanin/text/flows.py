@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Final
 
-__all__ = ["apart"]
-
 _WORTH: Final = 12
 """Characters that names must have in common for it to be worth saying."""
 

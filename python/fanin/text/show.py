@@ -4,22 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = [
-    "RATE_UNITS",
-    "SIZE_UNITS",
-    "TIMES",
-    "TIME_UNITS",
-    "axis_unit",
-    "byte_range",
-    "change",
-    "count",
-    "duration",
-    "many",
-    "rate",
-    "ratio",
-    "size",
-]
-
 TIME_UNITS: Sequence[tuple[str, float]] = (("ps", 1), ("ns", 1e3), ("µs", 1e6), ("ms", 1e9), ("s", 1e12))
 """Units of time and their length in picoseconds."""
 

@@ -12,8 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["FULL_WIDTH", "console", "facts", "table"]
-
 FULL_WIDTH: Final = 10_000
 """Width of tables in files and pipes, which have none of their own, whatever COLUMNS says of the terminal."""
 

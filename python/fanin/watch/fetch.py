@@ -21,8 +21,6 @@ from fanin._core import TraceError
 from fanin.watch.positions import Place, Positions, Seen
 from fanin.watch.sources import NAP, Source
 
-__all__ = ["fetcher"]
-
 Fetch = Callable[[Source], None]
 
 _CHUNK: Final = 1 << 20

@@ -18,8 +18,6 @@ from fanin.text import show
 from fanin.watch.posting import Poster
 from fanin.watch.sources import Source, State
 
-__all__ = ["COLUMNS", "Burst", "Hub", "Port"]
-
 COLUMNS: Final = 240
 """Stretches of time in the strip."""
 

@@ -12,8 +12,6 @@ from prometheus_client.registry import Collector
 from fanin.watch.hub import RECENT, Hub, Port
 from fanin.watch.webhook import Webhook
 
-__all__ = ["CONTENT_TYPE", "Metrics"]
-
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _OF_PORT: Final = ("source", "port")

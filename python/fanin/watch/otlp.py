@@ -20,8 +20,6 @@ from prometheus_client.core import Metric
 from fanin.watch.metrics import Metrics
 from fanin.watch.posting import Poster, is_address
 
-__all__ = ["Otlp", "request"]
-
 _EVERY: Final = 10.0
 """Seconds between two exports."""
 

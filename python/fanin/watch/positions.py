@@ -13,8 +13,6 @@ from typing import Any, Final, Self
 
 from fanin import files
 
-__all__ = ["FINGERPRINT", "Place", "Positions", "Seen"]
-
 FINGERPRINT: Final = 64
 """Bytes before a place by which it is known again: a file number may have been given to another file."""
 

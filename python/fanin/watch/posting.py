@@ -9,8 +9,6 @@ from collections import deque
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-__all__ = ["Outcome", "Poster", "is_address"]
-
 Outcome = Literal["sent", "refused", "failed"]
 """How a post ended: it arrived; it would be refused again; it may arrive when it is tried again."""
 

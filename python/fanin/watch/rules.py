@@ -17,8 +17,6 @@ from fanin.scenario import ScenarioError
 from fanin.watch.hub import Burst, Hub
 from fanin.watch.posting import is_address
 
-__all__ = ["Rule", "Rules", "read"]
-
 _EXAMPLE: Final = "see docs/watch.md"
 
 

@@ -14,8 +14,6 @@ from fanin.pages import Charts, page
 from fanin.watch.hub import Hub
 from fanin.watch.metrics import CONTENT_TYPE, Metrics
 
-__all__ = ["HOST", "Server"]
-
 HOST: Final = "127.0.0.1"
 
 _NAMES: Final = (HOST, "localhost")

@@ -15,8 +15,6 @@ from typing import Any, Final, Literal
 from fanin._core import Live, TraceError
 from fanin.watch.positions import Place
 
-__all__ = ["NAP", "Counts", "Source", "State"]
-
 State = Literal["waiting", "alive", "stalled", "ended", "refused"]
 """Of a source: nothing has come yet, or nobody is at the other end; records come; none come any more; no more will come; it cannot
 be read."""

@@ -21,8 +21,6 @@ from fanin.watch.rules import Rules
 from fanin.watch.sources import Source
 from fanin.watch.webhook import Webhook
 
-__all__ = ["Choices", "Watch"]
-
 TURN: Final = 0.5
 """Seconds between two looks at what has ended, unless much comes."""
 

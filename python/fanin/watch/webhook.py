@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from fanin.watch.posting import Poster
 
-__all__ = ["Webhook"]
-
 _BACKLOG: Final = 1000
 """Alerts that wait at most; what comes then is left out."""
 

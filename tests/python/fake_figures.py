@@ -25,7 +25,7 @@ def peak(result: fanin.Result, job: Job, *, wait_s: float = 0.0) -> tuple[int, i
     time.sleep(wait_s / job.seed)  # the first ones end last
     largest = result.queues["queue_bytes"].max()
     assert isinstance(largest, int)
-    return job.seed, largest, str(result.path), os.getpid()
+    return job.seed, largest, str(result.path), pl.thread_pool_size()
 
 
 def peaks(result: fanin.Result, job: Job) -> list[int]:
@@ -56,12 +56,14 @@ def order(context: Context) -> Findings:
     from plotly.graph_objects import Figure as Plot
 
     found = context.runs(context.each_seed(fanin.Scenario(TINY), kind="a"), partial(peak, wait_s=0.3))
-    assert not any(Path(folder).exists() for _, _, folder, _ in found), "result folders are removed"
+    assert not any(Path(folder).exists() for _, _, folder, *_ in found), "result folders are removed"
     frame = pl.DataFrame({"seed": [seed for seed, *_ in found], "peak_bytes": [largest for _, largest, *_ in found]})
     plot = Plot()
     plot.add_scatter(x=frame["seed"], y=frame["peak_bytes"], name="peak")
     mean = sum(largest for _, largest, *_ in found) / len(found)
+    threads = [number for *_, number in found]
     rows = [
+        Row(name="threads that reduce", paper=None, fanin=float(max(threads)), low=1, high=1),
         Row(name="seeds in order", paper=1, fanin=float([seed for seed, *_ in found] == list(context.seeds)), low=1, high=1),
         Row(name="mean peak", paper="some", fanin=mean, low=1, unit="B"),
         Row(name="peak of a paper", paper=1e9, fanin=mean, low=1e9, high=1e10, unit="B", note="the paper has another network"),

@@ -64,8 +64,8 @@ def run(  # noqa: PLR0913 (one parameter per option)
     seeds : int, optional
         How many seeds instead of the figure's own number.
     jobs : int, optional
-        How many simulations at once; as many as there are cores if not given. More than one start processes that import the
-        main module: a script then needs ``if __name__ == "__main__":``.
+        How many simulations at once; as many as there are cores if not given. They run in processes that import the main
+        module: a script needs ``if __name__ == "__main__":``.
     progress : bool
         Whether to show a bar.
 

@@ -124,7 +124,11 @@ def _work(job: Job, reduce: Callable[[Result, Job], T], folder: str) -> Outcome[
 
 @contextlib.contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """While workers start: each gets one thread for its tables, since there is a worker for every core."""
+    """While workers start: each gets one thread for its tables, since there is a worker for every core.
+
+    The last digit of a standard deviation depends on the number of threads, so nothing is reduced in this process, which has
+    as many as the machine has cores.
+    """
     name = "POLARS_MAX_THREADS"
     before = os.environ.get(name)
     os.environ[name] = before or "1"
@@ -143,7 +147,7 @@ class Pool:
     Parameters
     ----------
     jobs : int, optional
-        How many at once; as many as this process may use cores if not given. One runs everything in this process.
+        How many at once; as many as this process may use cores if not given.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
@@ -188,17 +192,10 @@ class Pool:
         for _ in range(len(jobs) - len(new)):
             done()
         todo = list(new.values())
-        made = self._here(todo, reduce, done) if min(self.jobs, len(todo)) <= 1 else self._spread(todo, reduce, done)
+        made = self._spread(todo, reduce, done)
         self._known |= {name: pickle.dumps(outcome) for name, outcome in zip(new, made, strict=True)}
         outcomes: list[Outcome[T]] = [pickle.loads(self._known[name]) for name in names]  # noqa: S301 (our own, from above)
         return [outcome.value for outcome in outcomes], [outcome.hash for outcome in outcomes]  # type: ignore[misc]
-
-    def _here(self, jobs: Sequence[Job], reduce: Callable[[Result, Job], T], done: Callable[[], None]) -> list[Outcome[T]]:
-        outcomes = []
-        for job in jobs:
-            outcomes.append(_judged(job, _work(job, reduce, self._folder)))
-            done()
-        return outcomes
 
     def _spread(self, jobs: Sequence[Job], reduce: Callable[[Result, Job], T], done: Callable[[], None]) -> list[Outcome[T]]:
         if self._executor is None:

@@ -26,6 +26,7 @@ pub struct Scenario {
     base_dir: PathBuf,
     topology: Topology,
     routes: Routes,
+    largest_frame: Bytes,
     transports: Vec<(String, TransportConfig)>,
     watched: Vec<LinkId>,
     captured: Captured,
@@ -148,6 +149,7 @@ impl Scenario {
                     base_dir,
                     topology,
                     routes,
+                    largest_frame: largest_frame(&parts),
                     transports,
                     watched: findings.watched,
                     captured: findings.captured,
@@ -260,7 +262,7 @@ impl Scenario {
 
     /// Upper bound of frame sizes of the traffic, with everything that switches may add.
     pub fn largest_frame(&self) -> Bytes {
-        largest_frame(&Parts::of(&self.doc))
+        self.largest_frame
     }
 
     /// Wire bytes that a link adds to each frame.
@@ -277,7 +279,7 @@ impl Scenario {
             framing: self.doc.framing.of_packets(),
             trailer: self.doc.telemetry.trailer(),
             processing: self.doc.host.processing_delay,
-            largest_frame: self.largest_frame(),
+            largest_frame: self.largest_frame,
             seed: self.doc.seed,
         };
         grounds.site(switch, |node| self.mechanisms(node).keys_at(&self.topology.nodes[node.index()].name))

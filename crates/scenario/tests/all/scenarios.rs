@@ -105,3 +105,26 @@ fn the_example_of_the_reference_page_is_sound() {
         Scenario::from_toml(example, &folder()).unwrap_or_else(|problems| panic!("{}", render(&problems, "docs/scenario.md")));
     assert_eq!(render(scenario.warnings(), "docs/scenario.md"), "");
 }
+
+/// Each switch once took a copy of the whole document; the least of five times.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is the time that is tested")]
+fn a_long_list_of_flows_does_not_make_each_switch_dearer() {
+    let least = |flows: usize| {
+        let flow = r#"{"src": "h0", "dst": "h1", "size": "1KB"}"#;
+        let document = format!(
+            r#"{{"name": "x", "topology": {{"kind": "single_switch", "hosts": 2}}, "traffic": [{{"kind": "flows", "flows": [{}]}}]}}"#,
+            vec![flow; flows].join(",")
+        );
+        let scenario = Scenario::from_json(&document, &folder()).unwrap();
+        let switch = scenario.topology().node("switch0").unwrap();
+        let took = |_| {
+            let start = std::time::Instant::now();
+            std::hint::black_box((0..20).map(|_| scenario.site(switch)).collect::<Vec<_>>());
+            start.elapsed()
+        };
+        (0..5).map(took).min().unwrap()
+    };
+    let (one, many) = (least(1), least(5_000));
+    assert!(many < 20 * one, "{many:?} with 5,000 flows, {one:?} with one");
+}

@@ -84,6 +84,12 @@ impl Held {
         Some((l, at.frame))
     }
 
+    /// True while the row of some packet that is or was held is not complete.
+    #[inline]
+    pub fn has_open_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     /// The packets that are held for port `l`.
     pub fn of(&self, l: LinkId) -> Vec<PacketId> {
         (0..).zip(&self.at).filter(|(_, at)| at.link == l.0 + 1).map(|(packet, _)| PacketId(packet)).collect()
@@ -278,7 +284,7 @@ impl Core {
     /// Closes the row of a packet that was held and went past the queue or to another port. `dropped`: whether it had been taken
     /// before.
     pub fn settle_held(&mut self, packet: PacketId, dropped: Option<bool>) {
-        if self.held.rows.is_empty() || self.held.is_held(packet) {
+        if !self.held.has_open_rows() || self.held.is_held(packet) {
             return;
         }
         if self.held.rows.remove(&packet).is_some() {

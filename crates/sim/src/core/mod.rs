@@ -167,7 +167,7 @@ impl Core {
         let Some(number) = port.watched else { return };
         let found = (found.0 + u64::from(port.held_bytes), found.1 + port.held_packets);
         let later = fate != Fate::Refused && self.decides_later(l);
-        if self.record_again(l, packet, (marked, fate), later) {
+        if self.held.has_open_rows() && self.record_again(l, packet, (marked, fate), later) {
             return;
         }
         if fate != Fate::Refused && self.ledger.stamps.is_some() {

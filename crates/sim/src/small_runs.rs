@@ -13,6 +13,18 @@ use std::path::Path;
 const FULL: u64 = 1_230_400;
 const DELAY: u64 = 1_000_000;
 
+/// An edit of a scenario that must find what it changes.
+trait Changed {
+    fn changed(&self, from: &str, to: &str) -> String;
+}
+
+impl Changed for str {
+    fn changed(&self, from: &str, to: &str) -> String {
+        assert!(self.contains(from), "nothing to change: {from:?} in {self}");
+        self.replace(from, to)
+    }
+}
+
 fn star(hosts: u32, more: &str) -> String {
     format!(
         "[topology]\nkind = \"single_switch\"\nhosts = {hosts}\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
@@ -28,7 +40,7 @@ fn flow(src: u32, dst: u32, size: u64) -> String {
     format!("[[traffic]]\nkind = \"flows\"\nstart = \"10us\"\nflows = [{{ src = \"h{src}\", dst = \"h{dst}\", size = \"{size}B\" }}]\n")
 }
 
-/// Each packet is somewhere, once; what waits counts at the input by which it came; and nothing waits at a port that is known to be down.
+/// Each packet is somewhere, once; inputs of a switch count the bytes that wait in it; and nothing waits at a port that is known to be down.
 fn looked_at(world: &mut World) {
     let (ports, t) = (world.ports_now(), world.totals());
     assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");
@@ -37,10 +49,12 @@ fn looked_at(world: &mut World) {
         let exist = ports.iter().map(|port| port.on_wire + port.queue_packets).sum::<u64>();
         assert_eq!(exist + world.held(), world.in_flight());
     }
-    for (s, counted) in (0..).zip(world.input_bytes()).filter(|_| world.crossbar_packets().is_empty()) {
-        let of = ports.iter().filter(|port| port.switch == Some(s));
-        let waits: u64 = of.map(|port| port.queue_bytes + port.held_bytes).sum();
-        assert!(counted.is_none_or(|counted| counted == waits), "switch {s}: {counted:?} of {waits}");
+    if world.crossbar_packets().is_empty() {
+        for (s, counted) in (0..).zip(world.input_bytes()) {
+            let of = ports.iter().filter(|port| port.switch == Some(s));
+            let waits: u64 = of.map(|port| port.queue_bytes + port.held_bytes).sum();
+            assert!(counted.is_none_or(|counted| counted == waits), "switch {s}: {counted:?} of {waits}");
+        }
     }
     assert_eq!(world.down_ports_with_packets(), [""; 0]);
 }
@@ -296,7 +310,7 @@ fn what_finds_no_room_goes_round() {
         assert!((20..2_000).contains(&detours), "{mechanism}: {detours}");
         assert!(counted("back") > 0 && counted("back") <= detours, "{mechanism}");
         // An idle port has room for a frame, whatever its queue holds.
-        let none = ended(&over_a_spine(&format!("ttl = 255\nmechanisms.{mechanism} = {{}}")).replace("60 packets", "0 packets"));
+        let none = ended(&over_a_spine(&format!("ttl = 255\nmechanisms.{mechanism} = {{}}")).changed("60 packets", "0 packets"));
         assert!(none.counter(mechanism, if mechanism == "dibs" { "detoured" } else { "deflected" }) > 0, "{mechanism}");
     }
 }

@@ -106,7 +106,7 @@ fn the_example_of_the_reference_page_is_sound() {
     assert_eq!(render(scenario.warnings(), "docs/scenario.md"), "");
 }
 
-/// Each switch once took a copy of the whole document; the least of five times.
+/// A switch takes no longer to set up with 5,000 flows than with one: the document is not copied for it. The least of five times.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is the time that is tested")]
 fn a_long_list_of_flows_does_not_make_each_switch_dearer() {

@@ -84,7 +84,7 @@ impl Held {
         Some((l, at.frame))
     }
 
-    /// True while the row of some packet that is or was held is not complete.
+    /// True while the row of a packet that a mechanism held is still open.
     #[inline]
     pub fn has_open_rows(&self) -> bool {
         !self.rows.is_empty()

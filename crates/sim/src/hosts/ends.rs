@@ -508,7 +508,7 @@ mod tests {
     use fanin_traffic::FlowKind;
     use fanin_transport::{TransportConfig, UdpEndpoint};
 
-    /// The next flow, with these ends.
+    /// Inserts a flow with these ends.
     fn insert(ends: &mut Ends, kinds: [Option<EndKind>; 2], written_elsewhere: bool) -> [EndId; 2] {
         let id = ends.next_flow();
         let spec = FlowSpec {

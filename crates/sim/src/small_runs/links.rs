@@ -1,6 +1,6 @@
 //! Links that fail and come back, against models of a few lines: each datagram is by itself, as nothing waits.
 
-use super::{cbr, ended, flow, star, DELAY, FULL};
+use super::{cbr, ended, flow, star, Changed, DELAY, FULL};
 use std::collections::BTreeMap;
 
 /// 100 datagrams at 1 Gb/s on the wire, one each so many picoseconds.
@@ -8,7 +8,7 @@ const EVERY: u64 = 12_304_000;
 const PACKETS: u64 = 100;
 
 fn slow(src: u32, dst: u32) -> String {
-    cbr(src, dst, 147_200).replace("10Gbps", "1Gbps")
+    cbr(src, dst, 147_200).changed("10Gbps", "1Gbps")
 }
 
 fn down(link: &str, start: u64, end: u64, more: &str) -> String {
@@ -142,8 +142,8 @@ fn what_waits_for_a_dead_link_is_dropped() {
     assert_eq!((t.sent, t.delivered + t.dropped), (120, 120));
 }
 
-/// A host whose own link is down notices after its time and is not paused any more; what it sends is lost, and again when the link is back what it
-/// sends arrives. A segment is sent again after RTOs of 100, 200 and 400 us.
+/// A segment that a failed link loses, the switch's or the host's own, is sent again after RTOs of 100, 200 and 400 us, and arrives once the link is
+/// back.
 #[test]
 fn a_host_comes_back_at_the_first_timeout_after_the_failure() {
     let tcp = "[transport]\nkind = \"tcp\"\ncongestion_control = \"newreno\"\nhandshake = false\nrto_initial = \"100us\"\nrto_min = \"100us\"\nack_every = 1\nclock_granularity = \"1ns\"\n";

@@ -5,7 +5,7 @@
 //!
 //! Why not the `arrow-ipc` crate (60.1): it holds whole record batches, however long, and allocates as many bytes as a compressed buffer
 //! says that it unpacks to, so each length would have to be checked here before it may see the file; and with all that it needs it takes
-//! 93 s of CPU to build (`lto = "fat"`, one job; a part of it is needed anyway), where the whole extension takes about 300 s.
+//! 93 s of CPU to build (one job, link-time optimisation; a part of it is needed anyway), where the whole extension took about 300 s.
 //!
 //! The format: Arrow columnar format 1.5, "Serialization and Interprocess Communication (IPC)"; Message.fbs, Schema.fbs.
 

@@ -35,7 +35,7 @@ pub struct PortCounts {
     pub far: u64,
     /// Times that the clock of the port was set back.
     pub set_back: u64,
-    /// Times in which samples are missing.
+    /// Times in which samples are missing; those that are unknown for another reason (resets, contradictions) do not count.
     pub gaps: u64,
     pub gap_ps: u64,
     /// True once something was known of the port.

@@ -26,7 +26,7 @@ impl Division {
         let topology = scenario.topology();
         let work = |s: usize| topology.out_links(switch(topology, s)).len() as u64 + 2 * hosts_of(topology, s).count() as u64;
         let count = topology.switch_count();
-        let mut with_hosts: Vec<usize> = (0..count).filter(|s| hosts_of(topology, *s).next().is_some()).collect();
+        let mut with_hosts = switches_with_hosts(topology);
         with_hosts.sort_by_key(|s| (hosts_of(topology, *s).min(), *s));
         let parts = parts.min(with_hosts.len()).max(1);
         let all: u64 = with_hosts.iter().map(|s| work(*s)).sum();
@@ -102,9 +102,9 @@ fn switch(topology: &Topology, s: usize) -> NodeId {
     NodeId((topology.hosts.len() + s) as u32)
 }
 
-/// Number of switches that hosts are connected to.
-pub fn switches_with_hosts(topology: &Topology) -> usize {
-    (0..topology.switch_count()).filter(|s| hosts_of(topology, *s).next().is_some()).count()
+/// Switches that hosts are connected to.
+pub fn switches_with_hosts(topology: &Topology) -> Vec<usize> {
+    (0..topology.switch_count()).filter(|s| hosts_of(topology, *s).next().is_some()).collect()
 }
 
 fn hosts_of(topology: &Topology, s: usize) -> impl Iterator<Item = usize> + '_ {

@@ -146,7 +146,7 @@ pub const ONE_BY_ONE: &str = "flows that are released one by one, in the order o
 /// Reason for a network that is not divided, if there is one.
 pub fn stays_whole(scenario: &Scenario, division: &Division) -> Option<&'static str> {
     if division.parts < 2 {
-        Some(match switches_with_hosts(scenario.topology()) {
+        Some(match switches_with_hosts(scenario.topology()).len() {
             ..2 => "one switch has all hosts: nothing to divide",
             _ => "links between switches have no delay: nothing to divide",
         })

@@ -33,7 +33,7 @@ test: ## every test there is on this machine, and what each part of them took
 	@status=0; { $(MAKE) --no-print-directory --jobs 2 --output-sync=line rust-test compiled && \
 	  $(MAKE) --no-print-directory python-test; } || status=$$?; .ci/timed; exit $$status
 
-# What Python tests need, beside the Rust tests: whole programs are optimised by one core, and packages wait for the network.
+# What Python tests need, beside the Rust tests: the largest crates compile one after the other, and packages wait for the network.
 .PHONY: compiled
 compiled:
 	@.ci/timed "site: programs" .ci/engine >/dev/null

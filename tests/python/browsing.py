@@ -19,7 +19,7 @@ T = TypeVar("T", bound="Callable[..., None] | type")
 
 
 def needs_browser(test: T) -> T:
-    """Mark a test, or a class of them."""
+    """Mark a test, or a class of them, as one in a browser: skipped without Chromium."""
     there = pytest.mark.skipif(
         not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium"
     )
@@ -28,7 +28,7 @@ def needs_browser(test: T) -> T:
 
 
 class Page(HTMLParser):
-    """What a page refers to, and its text by element id."""
+    """References, inline handlers and ids of elements of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -149,7 +149,8 @@ def test_the_papers_scenarios_are_valid() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path, temporary: Path) -> None:
+def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLARS_MAX_THREADS", "3")
     for jobs in (1, 2):
         made = reproduce.run("test/order", out=tmp_path / str(jobs), jobs=jobs, progress=False)
         assert made.rows["ok"].to_list() == [True, True, True, False]

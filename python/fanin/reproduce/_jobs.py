@@ -126,17 +126,18 @@ def _work(job: Job, reduce: Callable[[Result, Job], T], folder: str) -> Outcome[
 def _one_thread_each() -> Iterator[None]:
     """While workers start: each gets one thread for its tables, since there is a worker for every core.
 
-    The last digit of a standard deviation depends on the number of threads, so nothing is reduced in this process, which has
-    as many as the machine has cores.
+    The last digit of a standard deviation behind a sort depends on the number of threads, so no run is reduced in this
+    process, which has as many as the machine has cores.
     """
     name = "POLARS_MAX_THREADS"
     before = os.environ.get(name)
-    os.environ[name] = before or "1"
+    os.environ[name] = "1"
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
 
 
 class Pool:

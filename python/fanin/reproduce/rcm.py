@@ -181,7 +181,7 @@ BEYOND: Final = (
 
 
 def half(name: str, fanin: float, **why: str) -> Row:
-    """Return a row of the burst's least throughput, half of what it had (§4.2): of its 50 Gb/s RCM takes 25."""
+    """Return a row that RCM halves the burst's throughput, from 50 to 25 Gb/s (§4.2)."""
     return Row(name=f"{name}: burst, least in 10 us", paper=25, fanin=fanin, low=20, high=30, unit="Gb/s", **why)
 
 

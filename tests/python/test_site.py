@@ -212,6 +212,13 @@ def opened(browser: webdriver.Chrome, served: str) -> dict[str, list[str]]:
 
 
 CHANGE = "const s = document.getElementById(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event(arguments[2]))"
+
+
+def press(browser: webdriver.Chrome, button: str = ".pg-run") -> None:
+    """Press a button after a change. By script: the warnings of the check come 150 ms later, and move it away from a mouse."""
+    browser.execute_script("document.querySelector(arguments[0]).click()", button)
+
+
 PROBLEMS = "return document.querySelector('.pg-problems').textContent"
 
 
@@ -239,7 +246,7 @@ def test_the_playground_runs_and_is_linked(browser: webdriver.Chrome, served: st
     # B with another marking, then the same from its link
     script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent.startsWith('Add B')).click()")
     browser.execute_script(CHANGE, "pg-marking", "none", "change")
-    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    press(browser)
     both = finished(browser, variants=2)
     assert len(both["fingerprint"]) == 2
     assert both["fingerprint"][0] == native.fingerprint != both["fingerprint"][1]
@@ -358,7 +365,7 @@ def test_parameters_are_there_where_they_have_an_effect(browser: webdriver.Chrom
     browser.execute_script(CHANGE, "pg-control", "RoCEv2: dcqcn", "change")
     assert script(browser, shown) == [*network, "marking", "slope_k", "control", "increase", "cnp"]
     browser.execute_script(CHANGE, "pg-cnp", "5us", "input")
-    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    press(browser)
     table = finished(browser)
     assert table["packets dropped"] == ["0"]
     assert table["unfinished flows"] == ["0"]
@@ -382,7 +389,7 @@ def test_what_was_shown_is_grey_when_choices_change(browser: webdriver.Chrome, s
     script(browser, "[...document.querySelectorAll('.pg-bar button')].find(b => b.textContent.startsWith('Add B')).click()")
     assert (script(browser, grey), script(browser, legends)) == (0, ["Choices of B", "Scenario B"])
     browser.execute_script(CHANGE, "pg-marking", "none", "change")
-    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    press(browser)
     finished(browser)
     curves = "return [...document.querySelectorAll('.u-legend .u-label')].map((label) => label.textContent)"
     assert {"A: switch0->h20: queue", "B: switch0->h20: queue", "B: switch0->h20: sent"} <= set(script(browser, curves))
@@ -432,7 +439,7 @@ def test_choices_stay_in_force_when_a_page_is_opened_again(browser: webdriver.Ch
     opened(browser, served)
     browser.execute_script(CHANGE, "pg-senders", "7", "input")
     browser.execute_script(CHANGE, "pg-marking", "codel", "change")
-    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    press(browser)
     before = finished(browser)["fingerprint"]
     link = browser.current_url
     browser.refresh()
@@ -442,7 +449,7 @@ def test_choices_stay_in_force_when_a_page_is_opened_again(browser: webdriver.Ch
     edit = "const t = document.querySelector('#fanin-playground textarea'); t.value += '#'; t.dispatchEvent(new Event('input'))"
     script(browser, edit)
     assert script(browser, by_text) == [True, True]
-    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    press(browser)
     assert finished(browser)["fingerprint"] == before
     browser.refresh()
     finished(browser)
@@ -468,22 +475,22 @@ def test_the_playground_needs_no_server_once_it_is_loaded(browser: webdriver.Chr
         before = finished(browser)["fingerprint"]
     state = "return document.querySelector('.pg-state').textContent"
     browser.execute_script(CHANGE, "pg-marking", "none", "change")
-    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    press(browser)
     without = finished(browser)
     assert without["packets marked"] == ["0"]
     assert without["fingerprint"] != before
     browser.execute_script(CHANGE, "pg-size", "100MB", "input")
-    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    press(browser)
     WebDriverWait(browser, 30, 0.05).until(lambda driver: "packet-hops" in driver.execute_script(state))
     curves = "return document.querySelectorAll('#fanin-playground .u-over').length"
     script(browser, "document.querySelector('.pg-chart').replaceChildren()")
     WebDriverWait(browser, 10, 0.05).until(lambda driver: driver.execute_script(curves) == 2)  # they are drawn while it goes on
     assert not script(browser, "return document.querySelector('.pg-run + button').disabled")
-    browser.find_element(By.CSS_SELECTOR, ".pg-run + button").click()
+    press(browser, ".pg-run + button")
     assert script(browser, state) == "stopped"
     browser.execute_script(CHANGE, "pg-size", "256KB", "input")
     browser.execute_script(CHANGE, "pg-marking", "threshold", "change")
-    browser.find_element(By.CSS_SELECTOR, ".pg-run").click()
+    press(browser)
     assert finished(browser)["fingerprint"] == before
     misspell(browser)
 
